@@ -1,0 +1,51 @@
+"""``kernelcount read``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kernelcount.errors import KernelcountError
+
+
+def read(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Kineto/Chrome traces, .gz too, saved captures."),
+    ],
+    region: Annotated[
+        str | None,
+        typer.Option(
+            "--region", metavar="NAME", help="Only kernels launched while this annotation was open."
+        ),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", help="table, json, markdown or csv.")
+    ] = "table",
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="Write the result here.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="FILE", help="Write all captures as JSON.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="All kernels, by their full names.")] = False,
+) -> None:
+    """Count what recorded traces hold."""
+    from kernelcount import app
+    from kernelcount.cli import output as out
+
+    try:
+        out.check_format(form)
+        with out.status() as say:
+            answer = app.read(
+                files,
+                region,
+                lambda path, done, size: say(f"reading {path.name}: {100 * done // max(size, 1)} %"),
+            )
+        if save is not None:
+            app.save(answer.report, save)
+    except KernelcountError as error:
+        out.fail(error, form, "read")
+    out.show(answer, form, output, full=full)

@@ -1,0 +1,101 @@
+"""``kernelcount run``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kernelcount.errors import KernelcountError
+
+
+def run(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET", help="package.module:name or path/to/file.py:name", show_default=False
+        ),
+    ],
+    size: Annotated[
+        str | None,
+        typer.Option("--size", metavar="N[,N...]", help="Length of each input: 1e8, 64k."),
+    ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input", metavar="SPEC", help="One argument: f32[N,1024], i64[512]<1000, mask=bool[N]."
+        ),
+    ] = None,
+    maker: Annotated[
+        str | None,
+        typer.Option("--inputs", metavar="NAME", help="A function that makes the arguments."),
+    ] = None,
+    dtype: Annotated[
+        str | None, typer.Option("--dtype", help="Dtype of generated float inputs, such as bf16.")
+    ] = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--variant",
+            metavar="NAME",
+            help="eager, compile, compile:OPTION or module:function.",
+        ),
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", help="cuda, cuda:1, xpu or cpu.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the generated inputs.")] = 0,
+    backward: Annotated[
+        bool, typer.Option("--backward", help="Go backward too, with ones as gradients.")
+    ] = False,
+    no_grad: Annotated[bool, typer.Option("--no-grad", help="Call under torch.no_grad().")] = False,
+    evaluate: Annotated[bool, typer.Option("--eval", help="Put the module in eval mode.")] = False,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", metavar="S", help="Seconds for each variant.")
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", help="table, json, markdown or csv.")
+    ] = "table",
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="Write the result here.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="FILE", help="Write all captures as JSON.")
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", metavar="FILE", help="Write the raw trace.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="All kernels, by their full names.")] = False,
+) -> None:
+    """Count a function's kernels, eager beside torch.compile."""
+    from kernelcount import app, inputs as specs, runners, variants
+    from kernelcount.cli import output as out
+    from kernelcount.model import Job
+
+    try:
+        out.check_format(form)
+        sizes = specs.parse_sizes(size) if size is not None else ()
+        names = tuple(variant or variants.DEFAULT)
+        job = Job(
+            spec=target,
+            sizes=sizes,
+            inputs=tuple(inputs or ()),
+            maker=maker,
+            dtype=dtype,
+            device=device,
+            variants=names,
+            seed=seed,
+            backward=backward,
+            no_grad=no_grad,
+            evaluate=evaluate,
+            timeout=timeout,
+            traces=app.trace_files(trace.absolute(), names, sizes) if trace else (),
+        )
+        with out.status() as progress:
+            answer = app.run(job, runners.in_worker, progress)
+        if save is not None:
+            app.save(answer.report, save)
+    except KernelcountError as error:
+        out.fail(error, form, "run")
+    out.show(answer, form, output, full=full)

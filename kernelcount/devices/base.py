@@ -1,0 +1,38 @@
+"""What a device must be able to do, so that a variant can be counted on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from kernelcount.model import Environment
+
+MARK = "kernelcount.call"
+"""The annotation round the profiled call. A trace without it was emptied by another profiler."""
+
+
+class Device(Protocol):
+    """One kind of hardware. Nothing here imports torch before it is called."""
+
+    kind: str
+    summary: str
+
+    def missing(self) -> str | None:
+        """Why nothing can be counted on it here, or None where it can."""
+
+    def prepare(self) -> AbstractContextManager[None]:
+        """What must be set while the user's code is compiled and run."""
+
+    def synchronize(self) -> None:
+        """Wait until the device has done what it was given."""
+
+    def profile(self, call: Callable[[], object], trace: Path) -> None:
+        """Run `call` once under the profiler, synchronised before and after, and write the trace.
+
+        What `call` raises passes through; the profiler is stopped first.
+        """
+
+    def environment(self) -> Environment:
+        """The device's name and the versions that a count depends on."""

@@ -1,0 +1,56 @@
+"""What a host call by this name does, for every vendor whose names are known.
+
+The names are those of CUPTI's, rocprofiler's and Intel PTI's callback tables as Kineto writes them;
+some bear a suffix such as ``_v7000`` or ``_ptsz``.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from functools import lru_cache
+
+
+class Call(IntEnum):
+    """What a host call does to the GPU."""
+
+    OTHER = 0
+    LAUNCH = 1
+    """Puts a kernel on the GPU."""
+    GRAPH = 2
+    """Launches a graph: one launch, any number of kernels."""
+    MEMORY = 3
+    """Starts a memcpy or a memset: no launch, but its record belongs to the call."""
+    CAPTURE_BEGIN = 4
+    CAPTURE_END = 5
+    """Between these two, launches on the thread are recorded into a graph and run nothing."""
+
+
+_PATTERNS: tuple[tuple[Call, str], ...] = (
+    (Call.GRAPH, r"(cuda|cu|hip)GraphLaunch\w*"),
+    # cuLaunchHostFunc and cudaLaunchHostFunc run a host function: they are no kernel launch.
+    (Call.LAUNCH, r"(cuda|cu|hip)(Ext)?(Module)?Launch(Cooperative|Multi)?Kernel\w*"),
+    (Call.LAUNCH, r"cuLaunch(Grid(Async)?)?|cudaLaunch|hipLaunchByPtr|hipExtLaunch\w*Kernel\w*"),
+    (Call.LAUNCH, r"(ur|pi)(ext|Ext)?Enqueue(Cooperative)?Kernel(Launch)?\w*"),
+    (Call.LAUNCH, r"zeCommandList(Immediate)?AppendLaunch\w*Kernel\w*"),
+    (Call.MEMORY, r"(cuda|cu|hip)(Mem(cpy|set)|GraphMem)\w*"),
+    (Call.MEMORY, r"(ur|pi)(ext|Ext)?Enqueue(USM|Mem)\w*|zeCommandListAppendMemory\w*"),
+    (Call.CAPTURE_BEGIN, r"(cuda|cu|hip)StreamBeginCapture\w*"),
+    (Call.CAPTURE_END, r"(cuda|cu|hip)StreamEndCapture\w*"),
+)
+_COMPILED = tuple((call, re.compile(pattern)) for call, pattern in _PATTERNS)
+
+_VENDORS = (("cuda", "cuda"), ("cu", "cuda"), ("hip", "hip"), ("ze", "xpu"), ("ur", "xpu"))
+
+
+@lru_cache(maxsize=4096)
+def classify(name: str) -> Call:
+    """What the call of this name does; `Call.OTHER` for one that puts nothing on the GPU."""
+    return next((call for call, p in _COMPILED if p.fullmatch(name)), Call.OTHER)
+
+
+def vendor(name: str) -> str | None:
+    """The kind of device whose API has a call of this name: cuda, hip, xpu, or None."""
+    if name[2:3].islower() and not name.startswith(("cuda", "hip")):
+        return None
+    return next((kind for prefix, kind in _VENDORS if name.startswith(prefix)), None)

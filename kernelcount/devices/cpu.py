@@ -1,0 +1,52 @@
+"""The CPU: ATen ops that do work, and the C++ kernels that Inductor generates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kernelcount.devices.base import MARK
+from kernelcount.model import Environment
+
+
+class Cpu:
+    """The processor. Its records are operations, not GPU kernels, and are labelled so."""
+
+    kind = "cpu"
+    summary = "CPU operations, where no GPU is at hand"
+
+    def missing(self) -> str | None:
+        """None: there is always a CPU."""
+        return None
+
+    @contextmanager
+    def prepare(self) -> Iterator[None]:
+        """Have Inductor's C++ kernels recorded; must be set before anything is compiled."""
+        from kernelcount.devices.inductor import cpp_kernels_recorded
+
+        with cpp_kernels_recorded():
+            yield
+
+    def synchronize(self) -> None:
+        """Nothing: an operation is done when it returns."""
+
+    def profile(self, call: Callable[[], object], trace: Path) -> None:
+        """Run `call` once under torch.profiler and export the trace."""
+        from torch.profiler import ProfilerActivity, profile, record_function
+
+        with profile(activities=[ProfilerActivity.CPU]) as profiler, record_function(MARK):
+            call()
+        profiler.export_chrome_trace(str(trace))
+
+    def environment(self) -> Environment:
+        """The processor's name and torch's version."""
+        import platform
+
+        import torch
+
+        return Environment(
+            device=platform.processor() or platform.machine(),
+            kind="cpu",
+            torch=torch.__version__.partition("+")[0],
+        )

@@ -1,0 +1,102 @@
+"""A device for tests: the function under test says what it launches, and a trace is written.
+
+The trace goes through the reader that a real one goes through. The device is refused unless
+``KERNELCOUNT_FAKE_DEVICE=1`` is set, so that no count of it is ever taken for a real one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kernelcount.devices.base import MARK
+from kernelcount.model import Environment
+
+_recording: list[dict[str, Any]] | None = None
+_clock = 1000.0
+_correlation = 0
+
+
+class Fake:
+    """Stands in for a GPU; see `launch`."""
+
+    kind = "fake"
+    summary = "for tests"
+
+    def missing(self) -> str | None:
+        """Refused outside tests."""
+        if os.environ.get("KERNELCOUNT_FAKE_DEVICE") == "1":
+            return None
+        return "the fake device is for kernelcount's own tests (KERNELCOUNT_FAKE_DEVICE=1)"
+
+    @contextmanager
+    def prepare(self) -> Iterator[None]:
+        """Nothing to set."""
+        yield
+
+    def synchronize(self) -> None:
+        """Nothing runs on it."""
+
+    def profile(self, call: Callable[[], object], trace: Path) -> None:
+        """Run `call` and write what it launched as Kineto does."""
+        global _recording  # noqa: PLW0603  a profiler is one for the process, here as elsewhere
+        mine: list[dict[str, Any]] = []
+        _recording = mine
+        start = _clock
+        try:
+            call()
+        finally:
+            lost, _recording = _recording is not mine, None
+        mine.append(_row("user_annotation", MARK, start, _clock - start, {}))
+        mine.append(_row("cuda_runtime", "cudaDeviceSynchronize", _clock, 1.0, {}))
+        trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [] if lost else mine}))
+
+    def environment(self) -> Environment:
+        """A name that nobody takes for a GPU's."""
+        import torch
+
+        return Environment("fake device", "fake", torch.__version__.partition("+")[0])
+
+
+def launch(
+    name: str,
+    *,
+    duration_us: float = 1.0,
+    op: str | None = None,
+    kernels: int = 1,
+    graph: bool = False,
+    lost: bool = False,
+) -> None:
+    """Put `kernels` kernels of this name on the fake device by one launch, under the op `op`.
+
+    `graph`: by a graph launch. `lost`: the profiler drops the device records.
+    """
+    global _clock, _correlation  # noqa: PLW0603
+    _clock += 10
+    _correlation += 1
+    if _recording is None:
+        return
+    args = {"correlation": _correlation, "External id": _correlation}
+    call = "cudaGraphLaunch" if graph else "cudaLaunchKernel"
+    if op is not None:
+        _recording.append(_row("cpu_op", op, _clock - 1, 5.0, args))
+    _recording.append(_row("cuda_runtime", call, _clock, 2.0, args))
+    for i in range(0 if lost else kernels):
+        where = {"device": 0, "stream": 7, **args}
+        _recording.append(_row("kernel", name, _clock + 3 + i, duration_us, where))
+
+
+def other_profiler() -> None:
+    """What a second profiler inside the call does: the outer one comes back empty."""
+    global _recording  # noqa: PLW0603
+    _recording = None
+
+
+def _row(cat: str, name: str, ts: float, dur: float, args: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, "args": args,
+    }  # fmt: skip

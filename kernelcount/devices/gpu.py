@@ -1,0 +1,87 @@
+"""GPUs that torch.profiler records: NVIDIA's and AMD's under ``cuda``, Intel's under ``xpu``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernelcount.devices.base import MARK
+from kernelcount.model import Environment
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU behind ``torch.<kind>``; `index` None is the current one."""
+
+    kind: str
+    summary: str
+    index: int | None = None
+
+    def missing(self) -> str | None:
+        """Why nothing can be counted on it here, or None where it can."""
+        import torch
+
+        api = getattr(torch, self.kind, None)
+        if api is None or not api.is_available():
+            return f"torch {torch.__version__} sees no {self.kind} device on this machine"
+        if self.index is not None and self.index >= api.device_count():
+            return f"there is no {self.kind}:{self.index}; there are {api.device_count()}"
+        return None
+
+    @contextmanager
+    def prepare(self) -> Iterator[None]:
+        """Make this the current device."""
+        if self.index is None:
+            yield
+            return
+        with self._api().device(self.index):
+            yield
+
+    def synchronize(self) -> None:
+        """Wait for every stream of every device: the user's code may use more than one."""
+        api = self._api()
+        for index in range(api.device_count()):
+            if index == api.current_device() or api.memory_reserved(index):
+                api.synchronize(index)
+
+    def profile(self, call: Callable[[], object], trace: Path) -> None:
+        """Run `call` once under torch.profiler and export the trace."""
+        from torch.profiler import ProfilerActivity, profile, record_function
+
+        self.synchronize()
+        activities = [ProfilerActivity.CPU, getattr(ProfilerActivity, self.kind.upper())]
+        with profile(activities=activities) as profiler:
+            with record_function(MARK):
+                call()
+            self.synchronize()
+        profiler.export_chrome_trace(str(trace))
+
+    def environment(self) -> Environment:
+        """The device's name and the versions of torch and Triton."""
+        import torch
+
+        return Environment(
+            device=self._api().get_device_name(self.index),
+            kind="hip" if self.kind == "cuda" and torch.version.hip else self.kind,
+            torch=torch.__version__.partition("+")[0],
+            triton=_triton(),
+        )
+
+    def _api(self) -> Any:
+        import torch
+
+        return getattr(torch, self.kind)
+
+
+def _triton() -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    for name in ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu"):
+        try:
+            return version(name).partition("+")[0]
+        except PackageNotFoundError:
+            continue
+    return None

@@ -1,0 +1,322 @@
+"""The nouns: frozen, slotted dataclasses from the standard library alone.
+
+A `Capture` keeps the raw record of one variant's run; every figure is derived from it. What could
+not be measured is an `Unmeasured` with a reason, never a zero.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+Activity = Literal["kernel", "copy", "fill", "aten", "generated"]
+"""Device records are kernels, copies (memcpy) and fills (memset). Where no GPU was involved, the
+records are CPU operations: ATen ops that do work, and kernels that Inductor generated."""
+
+GPU_ACTIVITIES: tuple[Activity, ...] = ("kernel", "copy", "fill")
+
+NO_TIME = -(1 << 63)
+"""In a column of nanoseconds: the time is missing or invalid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A warning as data. `code` is stable and documented; `detail` is one sentence."""
+
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What the numbers depend on. None: not known, as in a trace that does not say."""
+
+    device: str | None = None
+    kind: str | None = None
+    torch: str | None = None
+    triton: str | None = None
+    kernelcount: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What was asked: `spec` as the user wrote it, `inputs` such as ``f32[1000000]``."""
+
+    spec: str
+    inputs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What ran: identity and launch configuration of a record.
+
+    `label` is the ATen op that launched it, or None where it is not known. `grid` and `block` are
+    in blocks and threads, `shared_memory` in bytes.
+    """
+
+    name: str
+    activity: Activity
+    label: str | None = None
+    grid: tuple[int, ...] | None = None
+    block: tuple[int, ...] | None = None
+    registers: int | None = None
+    shared_memory: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Where it ran. Stream 7 of device 0 is not stream 7 of device 1."""
+
+    device: str
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One execution. Times are in nanoseconds; None: missing or invalid in the trace."""
+
+    work: Work
+    lane: Lane
+    start_ns: int | None
+    duration_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records in the order in which they started, kept in columns.
+
+    A trace of a million kernels stays at some 30 bytes a record: `work` and `lane` index the
+    tables `works` and `lanes`; `start_ns` and `duration_ns` hold `NO_TIME` where there is none.
+    """
+
+    works: tuple[Work, ...] = ()
+    lanes: tuple[Lane, ...] = ()
+    work: array[int] = field(default_factory=lambda: array("i"))
+    lane: array[int] = field(default_factory=lambda: array("i"))
+    start_ns: array[int] = field(default_factory=lambda: array("q"))
+    duration_ns: array[int] = field(default_factory=lambda: array("q"))
+
+    def __len__(self) -> int:
+        return len(self.work)
+
+    def __iter__(self) -> Iterator[Record]:
+        for w, lane, start, duration in zip(
+            self.work, self.lane, self.start_ns, self.duration_ns, strict=True
+        ):
+            yield Record(
+                self.works[w],
+                self.lanes[lane],
+                None if start == NO_TIME else start,
+                None if duration == NO_TIME else duration,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """All records of one name and label. `time_ns` is None where no record has a valid time."""
+
+    name: str
+    label: str | None
+    activity: Activity
+    count: int
+    time_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTally:
+    """Kernels on one device and the sum of their durations, in nanoseconds."""
+
+    kernels: int
+    kernel_time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Kernels launched during one ``ProfilerStep#`` range, wherever they ran."""
+
+    name: str
+    kernels: int
+    kernel_time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """The raw record of one variant's run, or of one trace.
+
+    `launches` counts host calls that put kernels on the GPU (captures left out; a graph launch is
+    one), None where the trace has no runtime rows. `complete`: every launch has its device record;
+    None where that cannot be told. `stable`: repeated steady calls launched the same kernels; None
+    for a trace, which holds what somebody recorded.
+    """
+
+    name: str
+    environment: Environment = Environment()
+    target: Target | None = None
+    records: Records = field(default_factory=Records)
+    launches: int | None = None
+    graph_launches: int | None = None
+    complete: bool | None = None
+    stable: bool | None = None
+    steps: tuple[Step, ...] = ()
+    notes: tuple[Note, ...] = ()
+    basis: Literal["measured", "paper"] = "measured"
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether CPU operations were counted, no GPU being involved."""
+        return self.environment.kind == "cpu"
+
+    def count(self, activity: Activity) -> int:
+        """How many records are of this activity."""
+        per_work = Counter(self.records.work)
+        works = self.records.works
+        return sum(n for w, n in per_work.items() if works[w].activity == activity)
+
+    @property
+    def kernel_time_ns(self) -> int:
+        """Sum of the valid kernel durations, in nanoseconds."""
+        return sum(t.kernel_time_ns for t in self.devices().values())
+
+    @property
+    def untimed_kernels(self) -> int:
+        """Kernels whose duration is missing or invalid: counted, left out of the times."""
+        r = self.records
+        kernel = [w.activity == "kernel" for w in r.works]
+        pairs = zip(r.work, r.duration_ns, strict=True)
+        return sum(1 for w, d in pairs if d == NO_TIME and kernel[w])
+
+    @property
+    def busy_ns(self) -> int:
+        """Nanoseconds during which at least one kernel ran, on any device; overlap counts once.
+
+        Kernels without a valid start or duration are left out.
+        """
+        r = self.records
+        kernel = [w.activity == "kernel" for w in r.works]
+        busy, until = 0, NO_TIME
+        # The records are in order of start, so one pass with the end reached so far is enough.
+        for w, start, duration in zip(r.work, r.start_ns, r.duration_ns, strict=True):
+            if start == NO_TIME or duration == NO_TIME or not kernel[w]:
+                continue
+            end = start + duration
+            if end > until:
+                busy += end - max(start, until)
+                until = end
+        return busy
+
+    def devices(self) -> dict[str, DeviceTally]:
+        """Kernels and kernel time by device number."""
+        r = self.records
+        kernel = [w.activity == "kernel" for w in r.works]
+        count: Counter[int] = Counter()
+        time: Counter[int] = Counter()
+        for w, lane, duration in zip(r.work, r.lane, r.duration_ns, strict=True):
+            if kernel[w]:
+                count[lane] += 1
+                if duration != NO_TIME:
+                    time[lane] += duration
+        tally: dict[str, DeviceTally] = {}
+        for lane, n in count.items():
+            device = r.lanes[lane].device
+            old = tally.get(device, DeviceTally(0, 0))
+            tally[device] = DeviceTally(old.kernels + n, old.kernel_time_ns + time[lane])
+        return dict(sorted(tally.items()))
+
+    def rows(self) -> tuple[Row, ...]:
+        """Records by name and label, in the order in which each first ran."""
+        r = self.records
+        count: dict[int, int] = {}
+        time: dict[int, int] = {}
+        for w, duration in zip(r.work, r.duration_ns, strict=True):
+            count[w] = count.get(w, 0) + 1
+            if duration != NO_TIME:
+                time[w] = time.get(w, 0) + duration
+        merged: dict[tuple[str, str | None, Activity], Row] = {}
+        for w, n in count.items():
+            work = r.works[w]
+            key = (work.name, work.label, work.activity)
+            old = merged.get(key)
+            merged[key] = Row(
+                work.name,
+                work.label,
+                work.activity,
+                n + (old.count if old else 0),
+                _add(old.time_ns if old else None, time.get(w)),
+            )
+        return tuple(merged.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Unmeasured:
+    """A variant or file whose count is unknown, why, and what was seen of it in part."""
+
+    name: str
+    reason: str
+    seen: Capture | None = None
+    code: int = 3
+
+
+Outcome = Capture | Unmeasured
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a run is asked to do, as the flags of `kernelcount run` say it.
+
+    `sizes`: one run each; empty: the default of the inputs. `traces`: a file for each variant's raw
+    trace, or empty. `timeout` is in seconds, for each variant.
+    """
+
+    spec: str
+    sizes: tuple[int, ...] = ()
+    inputs: tuple[str, ...] = ()
+    maker: str | None = None
+    dtype: str | None = None
+    device: str | None = None
+    variants: tuple[str, ...] = ("eager", "compile")
+    seed: int = 0
+    backward: bool = False
+    no_grad: bool = False
+    evaluate: bool = False
+    timeout: float | None = None
+    traces: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The outcomes of one target at one size (`size` None: the trace or file has no such thing)."""
+
+    outcomes: tuple[Outcome, ...]
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that a renderer sees: one run, or several where a list of sizes was asked for."""
+
+    command: Literal["run", "read"]
+    environment: Environment
+    runs: tuple[Run, ...]
+    target: Target | None = None
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """Every outcome, size by size."""
+        return tuple(o for run in self.runs for o in run.outcomes)
+
+    @property
+    def exit_code(self) -> int:
+        """0, or the highest code of what could not be measured."""
+        return max((o.code for o in self.outcomes if isinstance(o, Unmeasured)), default=0)
+
+
+def note_codes(notes: Iterable[Note]) -> set[str]:
+    """The codes of these notes."""
+    return {n.code for n in notes}
+
+
+def _add(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else a + b

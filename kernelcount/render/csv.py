@@ -1,0 +1,69 @@
+"""A line for each variant, for a spreadsheet. An unknown figure is an empty cell, never a zero."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+
+from kernelcount.model import Outcome, Report
+from kernelcount.render.figures import figures
+from kernelcount.render.wording import clean
+
+COLUMNS = (
+    "command",
+    "name",
+    "size",
+    "status",
+    "reason",
+    "kernels",
+    "copies",
+    "fills",
+    "launches",
+    "graph_launches",
+    "kernel_time_ns",
+    "busy_ns",
+    "complete",
+    "stable",
+    "aten",
+    "generated",
+    "notes",
+)
+
+_FORMULA = ("=", "+", "-", "@")
+
+
+def render(report: Report) -> str:
+    """Every outcome at every size, below a line of column names."""
+    page = StringIO()
+    writer = csv.writer(page, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for run in report.runs:
+        for outcome in run.outcomes:
+            writer.writerow(_line(report.command, outcome, run.size))
+    return page.getvalue()
+
+
+def _line(command: str, outcome: Outcome, size: int | None) -> list[str]:
+    f = figures(outcome)
+    known = {
+        "command": command,
+        "name": _text(f.name),
+        "size": size,
+        "status": "measured" if f.reason is None else "unmeasured",
+        "reason": None if f.reason is None else _text(" ".join(f.reason.split())),
+        "complete": _truth(f.capture.complete if f.capture else None),
+        "stable": _truth(f.capture.stable if f.capture else None),
+        "notes": _text(" ".join(dict.fromkeys(n.code for n in f.notes))),
+    }
+    cells = (known[c] if c in known else getattr(f, c) for c in COLUMNS)
+    return ["" if cell is None else str(cell) for cell in cells]
+
+
+def _truth(value: bool | None) -> str | None:
+    return None if value is None else str(value).lower()
+
+
+def _text(value: str) -> str:
+    """Make a cell that a spreadsheet shows as it is instead of computing it."""
+    cell = clean(value)
+    return f"'{cell}" if cell.lstrip().startswith(_FORMULA) else cell

@@ -1,0 +1,236 @@
+"""The numbers that are shown of an outcome, the same ones in every format.
+
+What is unknown is None here, null in JSON, an empty cell in CSV and "unknown" on a screen; nowhere
+does it become a zero.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kernelcount.model import Capture, Environment, Note, Outcome, Row, Unmeasured, note_codes
+from kernelcount.render.wording import clean, duration, ratio, setting
+
+EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})
+"""Notes which say that a compiled variant ran as eager code: its figures are no achievement."""
+
+UNDERSTATED = frozenset({"incomplete", "generated-unknown"})
+"""Notes which say that more ran than was counted, or may have."""
+
+SAME_TIME = 0.05
+"""Kernel times of one profiled call that differ by less than this share are called the same."""
+
+LISTED = 12
+"""Rows of a variant that are shown before the rest is summed up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What is known of one outcome. `reason` is given where it could not be measured.
+
+    `capture` holds what was recorded, be it in part; times are in nanoseconds. `untimed` kernels
+    are counted, and left out of the times. `aten` and `generated` replace all other counts where
+    CPU operations were counted.
+    """
+
+    name: str
+    reason: str | None
+    capture: Capture | None
+    rows: tuple[Row, ...] = ()
+    kernels: int | None = None
+    copies: int | None = None
+    fills: int | None = None
+    launches: int | None = None
+    graph_launches: int | None = None
+    kernel_time_ns: int | None = None
+    busy_ns: int | None = None
+    untimed: int = 0
+    aten: int | None = None
+    generated: int | None = None
+
+    @property
+    def title(self) -> str:
+        """What stands above the figures; it does not pass eager code off as compiled."""
+        return f"{clean(self.name)} (eager code)" if self.eager_code else clean(self.name)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """The capture's notes."""
+        return self.capture.notes if self.capture else ()
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether CPU operations were counted."""
+        return self.aten is not None
+
+    @property
+    def on_paper(self) -> bool:
+        """Whether nothing ran on a GPU: the figures are worked out, not measured."""
+        return bool(self.capture and self.capture.basis == "paper")
+
+    @property
+    def in_part(self) -> bool:
+        """Whether the counts are only what was seen, there being more or perhaps more."""
+        lost = self.capture is not None and self.capture.complete is False
+        return self.reason is not None or lost or bool(note_codes(self.notes) & UNDERSTATED)
+
+    @property
+    def eager_code(self) -> bool:
+        """Whether a variant that was to be compiled ran as eager code."""
+        return bool(note_codes(self.notes) & EAGER_CODE)
+
+    @property
+    def remembered(self) -> bool:
+        """Whether nothing ran since the result had been kept from an earlier call."""
+        return not self.total and "memoised" in note_codes(self.notes)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the counts say something about this variant."""
+        return not (self.in_part or self.eager_code or self.remembered)
+
+    @property
+    def total(self) -> int | None:
+        """Kernels, or operations where no GPU was involved."""
+        return self.aten + (self.generated or 0) if self.aten is not None else self.kernels
+
+    def where(self, otherwise: Environment) -> str:
+        """Name the device: a saved capture knows its own, a trace may know none."""
+        own = setting(self.capture.environment, on_paper=self.on_paper) if self.capture else ""
+        return own or setting(otherwise)
+
+
+def figures(outcome: Outcome) -> Figures:
+    """Read all figures off the records of one outcome."""
+    reason = outcome.reason if isinstance(outcome, Unmeasured) else None
+    capture = outcome.seen if isinstance(outcome, Unmeasured) else outcome
+    if capture is None:
+        return Figures(outcome.name, reason, None)
+    rows = capture.rows()
+    count: Counter[str] = Counter()
+    for row in rows:
+        count[row.activity] += row.count
+    if capture.on_cpu:
+        # Of what was seen in part, a zero may only mean that the records were lost.
+        known = reason is None or count.total() > 0
+        aten, generated = (count[a] if known else None for a in ("aten", "generated"))
+        if not generated and "generated-unknown" in note_codes(capture.notes):
+            generated = None
+        return Figures(outcome.name, reason, capture, rows, aten=aten, generated=generated)
+    kernels, copies, fills = (
+        count[a] if reason is None or count[a] else None for a in ("kernel", "copy", "fill")
+    )
+    time = _kernel_time(rows) if kernels else kernels
+    return Figures(
+        outcome.name,
+        reason,
+        capture,
+        rows,
+        kernels,
+        copies,
+        fills,
+        capture.launches,
+        capture.graph_launches,
+        time,
+        capture.busy_ns if time is not None else None,
+        capture.untimed_kernels,
+    )
+
+
+def _kernel_time(rows: Iterable[Row]) -> int | None:
+    """Sum over the kernels that have a valid time; None where none has."""
+    times = [r.time_ns for r in rows if r.activity == "kernel" and r.time_ns is not None]
+    return sum(times) if times else None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One figure of every variant, ready to be shown; `remark` stands beside it."""
+
+    label: str
+    cells: tuple[str, ...]
+    remark: str = ""
+
+
+# Label, attribute, and whether the line is shown although every variant has a zero there.
+_CPU_COUNTS = (("ATen operations", "aten", True), ("generated kernels", "generated", True))
+_GPU_COUNTS = (
+    ("kernels", "kernels", True),
+    ("copies", "copies", False),
+    ("fills", "fills", False),
+    ("launches", "launches", True),
+    ("graph launches", "graph_launches", False),
+)
+
+
+def side_by_side(entries: Sequence[Figures]) -> list[Line]:
+    """Put the figures of all variants in lines, without those that say nothing here."""
+    on_cpu = any(e.on_cpu for e in entries)
+    on_gpu = any(e.capture and not e.on_cpu for e in entries) or not on_cpu
+    counts = (_CPU_COUNTS if on_cpu else ()) + (_GPU_COUNTS if on_gpu else ())
+    lines = [
+        Line(label, tuple(_count(e, key) for e in entries))
+        for label, key, always in counts
+        if always or any(getattr(e, key) for e in entries)
+    ]
+    if not any(e.kernels for e in entries):
+        return lines
+    sums = tuple(_time(e, e.kernel_time_ns) for e in entries)
+    busy = tuple(_time(e, e.busy_ns) for e in entries)
+    base, *others = entries
+    lines.append(Line("kernel time", sums, change(base, others[0]) if len(others) == 1 else ""))
+    if busy != sums:
+        lines.append(Line("busy", busy, "overlap counted once"))
+    return lines
+
+
+def change(base: Figures, other: Figures) -> str:
+    """Say how the kernel time changed, such as ``1.70x less``; empty where that is not known."""
+    if not timed(base, other):
+        return ""
+    before, after = base.kernel_time_ns or 0, other.kernel_time_ns or 0
+    if same_time(before, after):
+        return ""
+    return f"{ratio(before / after)} less" if after < before else f"{ratio(after / before)} more"
+
+
+def timed(base: Figures, other: Figures) -> bool:
+    """Whether the kernel times of both are whole and may be held against each other."""
+    return all(e.comparable and e.kernel_time_ns and not e.untimed for e in (base, other))
+
+
+def same_time(before: int, after: int) -> bool:
+    """Whether two kernel times are too near each other to tell them apart."""
+    return abs(before - after) < SAME_TIME * max(before, after)
+
+
+def same_rows(one: Figures, other: Figures) -> bool:
+    """Whether both ran the same things equally often, whatever the order and the time."""
+    first, second = ({(r.name, r.activity): r.count for r in f.rows} for f in (one, other))
+    return first == second
+
+
+def listed(rows: Sequence[Row], *, full: bool) -> tuple[list[Row], list[Row]]:
+    """Rows to show and rows to sum up: the longest first, or all in the order they first ran."""
+    if full:
+        return list(rows), []
+    ranked = sorted(rows, key=lambda r: -1 if r.time_ns is None else r.time_ns, reverse=True)
+    return ranked[:LISTED], ranked[LISTED:]
+
+
+def _count(entry: Figures, key: str) -> str:
+    value: int | None = getattr(entry, key)
+    if value is None:
+        of_cpu = key in ("aten", "generated")
+        return "n/a" if entry.capture and entry.on_cpu != of_cpu else "unknown"
+    return f"{value} seen" if entry.in_part else str(value)
+
+
+def _time(entry: Figures, ns: int | None) -> str:
+    if ns is None:
+        return "n/a" if entry.on_cpu else "unknown"
+    if entry.in_part:
+        return f"{duration(ns)} seen"
+    return f"≥ {duration(ns)}" if entry.untimed else duration(ns)

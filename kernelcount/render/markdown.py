@@ -1,0 +1,97 @@
+"""GitHub's Markdown: the same answer and figures, for a pull request or an issue."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from kernelcount.model import Report
+from kernelcount.render.answer import Statement, answer_read, answer_run, notes
+from kernelcount.render.figures import Figures, figures, listed, side_by_side
+from kernelcount.render.wording import caption, clean, duration, left_out, setting, target_name
+
+# What begins markup, ends a table cell, or makes a link, an emoji (:x:) or a workflow command (::).
+# An underscore inside a word is none of these, and most kernels have several.
+_MARKUP = re.compile(
+    r"[\\`*|~#$]|\](?=\()|:(?=[\w+-]*:|//)|(?<=:):|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"
+)
+_HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
+
+
+def render(report: Report, *, full: bool = False) -> str:
+    """Write a report as Markdown; `full` lists all kernels by their complete names."""
+    blocks = _read(report, full) if report.command == "read" else _run(report, full)
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def escape(text: str) -> str:
+    """Write `text` so that exactly it is shown: on one line, without markup, HTML or commands."""
+    text = _MARKUP.sub(lambda match: "\\" + match[0], clean(text))
+    return re.sub("[&<>@]", lambda match: _HTML[match[0]], text)
+
+
+def _run(report: Report, full: bool) -> Iterator[str]:
+    target = report.target
+    sized = [(run, [figures(o) for o in run.outcomes]) for run in report.runs if run.outcomes]
+    where = setting(
+        report.environment, on_paper=any(e.on_paper for _, entries in sized for e in entries)
+    )
+    name = f"**{escape(target_name(target.spec))}**" if target else ""
+    given = ", ".join(target.inputs) if target and len(sized) == 1 else ""
+    yield " · ".join(part for part in (name, escape(given), escape(where)) if part)
+    for run, entries in sized:
+        yield f"### size {run.size}" if len(sized) > 1 else ""
+        yield from _block(answer_run(entries), entries, full)
+
+
+def _read(report: Report, full: bool) -> Iterator[str]:
+    for outcome in report.outcomes:
+        entry = figures(outcome)
+        where = escape(entry.where(report.environment))
+        yield f"### {escape(entry.name)}" + (f" · {where}" if where else "")
+        yield from _block(answer_read(entry), [entry], full)
+
+
+def _block(said: Iterable[Statement], entries: Sequence[Figures], full: bool) -> Iterator[str]:
+    """Yield what is said, the figures, what ran, and the notes."""
+    for statement in said:
+        yield f"**{escape(statement.text)}**" if statement.loud else escape(statement.text)
+    if any(e.capture for e in entries):
+        yield _figures(entries)
+    yield _ran(entries, full)
+    yield "\n".join(f"- {escape(note)}" for note in notes(entries))
+
+
+def _figures(entries: Sequence[Figures]) -> str:
+    lines = side_by_side(entries)
+    heads = [e.title for e in entries] if len(entries) > 1 else [""]
+    rows = [["", *heads, ""], *([line.label, *line.cells, line.remark] for line in lines)]
+    if not any(line.remark for line in lines):
+        rows = [row[:-1] for row in rows]
+    return _table([[escape(cell) for cell in row] for row in rows], "l" + "r" * len(entries))
+
+
+def _ran(entries: Sequence[Figures], full: bool) -> str:
+    """List what each variant ran; a variant that is alone is not named again in each row."""
+    rows = [["variant", "name", "count", "time"]]
+    for entry in entries:
+        title = escape(entry.title)
+        shown, rest = listed(entry.rows, full=full)
+        for row in shown:
+            label, name = caption(row, full=full)
+            code = f"<code>{escape(name)}</code>"
+            named = f"{escape(label)} {code}" if label else code
+            rows.append([title, named, str(row.count), escape(duration(row.time_ns))])
+        if rest:
+            rows.append([title, escape(left_out(rest)), "", ""])
+    if len(rows) == 1:
+        return ""
+    alone = len(entries) == 1
+    return _table([row[1:] for row in rows] if alone else rows, "lrr" if alone else "llrr")
+
+
+def _table(rows: Sequence[Sequence[str]], align: str) -> str:
+    """Join cells that are already escaped to a table; columns beyond `align` are text."""
+    head, *body = rows
+    rule = ["---:" if side == "r" else "---" for side in align.ljust(len(head), "l")]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *body))

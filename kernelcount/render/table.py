@@ -1,0 +1,216 @@
+"""The screen: one sentence that answers, then what supports it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kernelcount.model import Report, Run
+from kernelcount.render import listing
+from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
+from kernelcount.render.figures import Figures, change, figures, same_rows, side_by_side
+from kernelcount.render.layout import (
+    NARROWEST,
+    WIDEST,
+    Line,
+    Page,
+    cells,
+    columns,
+    fit,
+    paint,
+    wrap,
+)
+from kernelcount.render.wording import clean, setting, target_name
+
+_LOUD = "bold yellow"
+_INPUTS = 12
+_BLANK: Line = ()
+
+_Sized = Sequence[tuple[Run, list[Figures]]]
+
+
+def render(report: Report, *, width: int = 80, colour: bool = False, full: bool = False) -> str:
+    """Show a report on a terminal of `width` cells, of which at most 120 are used.
+
+    `full` lists all kernels by their complete names, in the order in which they first ran.
+    """
+    page = Page(max(NARROWEST, min(width, WIDEST)), full)
+    if report.command == "read":
+        blocks = _read(report, page)
+    elif len(report.runs) > 1:
+        blocks = _sweep(report, page)
+    else:
+        blocks = _run(report, page)
+    lines = [line for block in blocks if block for line in (_BLANK, *block)]
+    return paint(lines[1:], colour=colour)
+
+
+def _run(report: Report, page: Page) -> Iterator[list[Line]]:
+    """One target at one size: its variants beside each other."""
+    entries = [figures(o) for o in report.outcomes]
+    yield _target(report, entries, page)
+    if entries:
+        yield _statements(answer_run(entries), page)
+        yield _figures(entries, page)
+        yield _ran(entries, page)
+        yield _notes(entries, page)
+        yield _legend(entries, page)
+
+
+def _read(report: Report, page: Page) -> Iterator[list[Line]]:
+    """Files, a block each."""
+    entries = [figures(o) for o in report.outcomes]
+    for entry in entries:
+        capture = entry.capture
+        inputs = capture.target.inputs if capture and capture.target else ()
+        yield _head(clean(entry.name), inputs, entry.where(report.environment), page)
+        yield _statements(answer_read(entry), page)
+        if capture is not None:
+            yield _figures([entry], page)
+            yield listing.devices(capture.devices())
+            yield listing.steps(capture.steps, page)
+            order = "in the order it first ran" if page.full else "longest first"
+            yield listing.ran(f"what ran, {order}", entry, page)
+            yield _notes([entry], page)
+    yield _legend(entries, page)
+
+
+def _sweep(report: Report, page: Page) -> Iterator[list[Line]]:
+    """One target at several sizes: the figures of all, the kernels of the last."""
+    runs = [(run, [figures(o) for o in run.outcomes]) for run in report.runs if run.outcomes]
+    every = [e for _, entries in runs for e in entries]
+    yield _target(report, every, page)
+    yield _statements(_at_sizes(runs), page)
+    yield _sizes(runs, page)
+    for run, entries in runs if page.full else runs[-1:]:
+        yield _ran(entries, page, at=f", size {run.size}")
+    yield _notes(every, page)
+    yield _legend(every, page)
+
+
+def _target(report: Report, entries: Sequence[Figures], page: Page) -> list[Line]:
+    """Head of a run. The inputs of a sweep change with its size, so they are left out."""
+    target = report.target
+    return _head(
+        target_name(target.spec) if target else "",
+        target.inputs if target and len(report.runs) == 1 else (),
+        setting(report.environment, on_paper=any(e.on_paper for e in entries)),
+        page,
+    )
+
+
+def _head(name: str, inputs: Sequence[str], where: str, page: Page) -> list[Line]:
+    """Name, inputs and device on one line where they fit, else on several."""
+    shown = list(inputs) if page.full else list(inputs[:_INPUTS])
+    if len(inputs) > len(shown):
+        shown.append(f"and {len(inputs) - len(shown)} more")
+    given = clean(", ".join(shown))
+    beside = f"   {given}" if given else ""
+    space = page.width - cells(name + where)
+    if cells(beside) + 3 <= space:
+        return [((name, "bold"), (beside + " " * (space - cells(beside)), ""), (where, ""))]
+    if cells(name + where) + 3 <= page.width:
+        lines: list[Line] = [((name, "bold"), (" " * space, ""), (where, ""))]
+    else:
+        lines = [((part, "bold"),) for part in wrap(name, page.width)]
+        lines.append(((fit(where, page.width), ""),))
+    return [*lines, *(((f"  {line}", ""),) for line in wrap(given, page.width - 2))]
+
+
+def _statements(said: Iterable[Statement], page: Page) -> list[Line]:
+    return [
+        ((line, _LOUD if statement.loud else "bold"),)
+        for statement in said
+        for line in wrap(statement.text, page.width)
+    ]
+
+
+def _figures(entries: Sequence[Figures], page: Page) -> list[Line]:
+    """Side-by-side table; where the variants are too many for the width, several tables."""
+    lines = side_by_side(entries)
+    alone = len(entries) == 1
+    room = page.width - 2 - max(cells(line.label) for line in lines)
+    heads = ["" if alone else fit(e.title, min(room - 3, 24)) for e in entries]
+    upright = list(zip(heads, *(line.cells for line in lines), strict=True))
+    shown: list[Line] = []
+    for chosen in _fitting([max(map(cells, column)) + 3 for column in upright], room):
+        rows = zip(["", *(line.label for line in lines)], *upright[chosen], strict=True)
+        head, *table = columns(list(rows), "l" + "r" * len(upright[chosen]))
+        shown += [_BLANK] if shown else []
+        shown += [] if alone else [((f"  {head}", "bold"),)]
+        shown += [_remarked(cut, line.remark, page) for cut, line in zip(table, lines, strict=True)]
+    return shown
+
+
+def _fitting(widths: Sequence[int], room: int) -> Iterator[slice]:
+    """Cut columns of these widths into runs that each fit into `room`."""
+    start, used = 0, 0
+    for i, width in enumerate(widths):
+        if used and used + width > room:
+            yield slice(start, i)
+            start, used = i, 0
+        used += width
+    yield slice(start, len(widths))
+
+
+def _remarked(text: str, remark: str, page: Page) -> Line:
+    """Figures, with the remark beside them where there is room for it."""
+    remark = f"   {remark}" if remark else ""
+    return ((f"  {text}", ""), (remark if cells(text + remark) + 2 <= page.width else "", ""))
+
+
+def _at_sizes(runs: _Sized) -> Iterator[Statement]:
+    """Say of each size what is to be said; once, where it is the same for all."""
+    sizes: dict[Statement, list[str]] = {}
+    for run, entries in runs:
+        for statement in answer_run(entries, times=False):
+            sizes.setdefault(statement, []).append(str(run.size))
+    for statement, at in sizes.items():
+        where = "every size" if len(at) == len(runs) else f"size {', '.join(at)}"
+        yield Statement(f"At {where}: {statement.text}", loud=statement.loud)
+
+
+def _sizes(runs: _Sized, page: Page) -> list[Line]:
+    """Figures of a sweep: a line for each variant at each size, or a table for each size."""
+    lines = side_by_side([e for _, entries in runs for e in entries])
+    upright = iter(zip(*(line.cells for line in lines), strict=True))
+    rows: list[tuple[str, ...]] = [("size", "variant", *(line.label for line in lines))]
+    remarks: list[str] = []
+    for run, entries in runs:
+        for i, entry in enumerate(entries):
+            rows.append(("" if i else str(run.size), fit(entry.title, 24), *next(upright)))
+            remarks.append(change(entries[0], entry) if i else "")
+    head, *table = columns(rows, "rl" + "r" * len(lines))
+    if cells(head) + 2 <= page.width:
+        body = [_remarked(cut, r, page) for cut, r in zip(table, remarks, strict=True)]
+        return [((f"  {head}", "bold"),), *body]
+    tables: list[Line] = []
+    for run, entries in runs:
+        tables += [_BLANK] if tables else []
+        tables += [((f"size {run.size}", "bold"),), *_figures(entries, page)]
+    return tables
+
+
+def _ran(entries: Sequence[Figures], page: Page, *, at: str = "") -> list[Line]:
+    """List what each variant ran. Eager code that ran under another name is not listed twice."""
+    lines: list[Line] = []
+    base = entries[0]
+    for entry in entries:
+        again = entry is not base and entry.eager_code and same_rows(base, entry)
+        if again and not page.full:
+            lines.append(((f"  {entry.title}{at}", "bold"), (f"   as {clean(base.name)}", "")))
+        else:
+            lines += listing.ran(f"{entry.title}{at}", entry, page)
+    return lines
+
+
+def _notes(entries: Sequence[Figures], page: Page) -> list[Line]:
+    shown: list[Line] = []
+    for note in notes(entries):
+        first, *more = wrap(note, page.width - 6)
+        shown.append((("note: ", "bold"), (first, "")))
+        shown += [((" " * 6 + line, ""),) for line in more]
+    return shown
+
+
+def _legend(entries: Sequence[Figures], page: Page) -> list[Line]:
+    return [((line, "dim"),) for line in wrap(legend(entries), page.width)]

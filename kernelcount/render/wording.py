@@ -1,0 +1,114 @@
+"""Words and numbers as a person reads them; no text of a trace passes here unchecked."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from kernelcount.model import Environment, Row
+from kernelcount.render.names import short_label, short_name
+
+_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3))
+_FIGURES = 3  # significant ones: more than a single profiled call can promise would be noise
+
+# Categories of characters that act instead of being seen: controls (newline and escape among them),
+# formats (text direction, invisible joiners), line and paragraph separators.
+_ACTING = ("Cc", "Cf", "Zl", "Zp")
+
+
+def clean(text: str) -> str:
+    r"""Make every character visible that could act on a screen: an escape becomes ``\x1b``.
+
+    Names come from traces and from user code: they may hold escape sequences, newlines, marks that
+    turn the direction of text, and halves of surrogate pairs, which no output could encode.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _visible(c) for c in text)
+
+
+def prose(text: str) -> str:
+    """Bring `text` onto one line, as a sentence: with a full stop where it has no end."""
+    line = clean(" ".join(text.split()))
+    return line if not line or line.endswith((".", "!", "?", "…")) else f"{line}."
+
+
+def duration(ns: float | None) -> str:
+    """Nanoseconds to three significant figures in the unit that suits; "?" where unknown."""
+    if ns is None:
+        return "?"
+    for unit, size in _UNITS:
+        value = _rounded(ns / size)
+        if float(value) >= 1:
+            return f"{value} {unit}"
+    return f"{ns:.0f} ns" if ns else "0 µs"
+
+
+def ratio(value: float) -> str:
+    """Render a factor to three significant figures, such as ``1.70x``."""
+    digits = len(str(int(float(_rounded(value)))))
+    return f"{value:.{max(0, _FIGURES - digits)}f}x"
+
+
+def plural(count: int, noun: str, many: str | None = None) -> str:
+    """``1 kernel``, ``2 kernels``; plain digits, so that a search for the number finds it."""
+    return f"{count} {noun if count == 1 else many or noun + 's'}"
+
+
+def target_name(spec: str) -> str:
+    """Cut ``file.py:function`` down to the function."""
+    return clean(spec.rpartition(":")[2] or spec)
+
+
+def setting(environment: Environment, *, on_paper: bool = False) -> str:
+    """Name device and torch version, as far as they are known."""
+    device = environment.device or ("CPU" if environment.kind == "cpu" else None)
+    if on_paper:
+        device = f"on paper for {device or 'an unknown GPU'}"
+    torch = environment.torch and f"torch {environment.torch}"
+    return clean(" · ".join(part for part in (device, torch) if part))
+
+
+def caption(row: Row, *, full: bool = False) -> tuple[str, str]:
+    """Say what a row is (the op that launched it, a copy, a fill, or nothing) and name it."""
+    name = row.name if full or row.activity in ("copy", "fill") else short_name(row.name)
+    if row.activity == "aten":
+        name = short_label(name)
+    label = row.activity if row.activity in ("copy", "fill") else short_label(row.label or "")
+    return ("" if label == name else clean(label)), clean(name)
+
+
+def left_out(rows: Sequence[Row]) -> str:
+    """Sum up the rows that are not shown, such as ``… and 11 more (23 kernels, 40 µs)``."""
+    counts = {"kernel": 0, "operation": 0, "copy": 0, "fill": 0}
+    for row in rows:
+        counts["operation" if row.activity in ("aten", "generated") else row.activity] += row.count
+    parts = [
+        plural(n, noun, "copies" if noun == "copy" else None) for noun, n in counts.items() if n
+    ]
+    times = [r.time_ns for r in rows if r.time_ns is not None]
+    parts += [duration(sum(times))] if times else []
+    return f"… and {len(rows)} more ({', '.join(parts)})"
+
+
+def _rounded(value: float) -> str:
+    """`value` to three significant figures, never as a power of ten."""
+    text = f"{value:.{_FIGURES}g}"
+    return f"{value:.0f}" if "e+" in text else text
+
+
+def _visible(character: str) -> str:
+    category = unicodedata.category(character)
+    if category == "Cs":
+        return "\ufffd"
+    if category not in _ACTING:
+        return character
+    code = f"{ord(character):02x}"
+    short = len(code) == len("ff")
+    return (
+        f"\\x{code}"
+        if short
+        else f"\\u{code:0>4}"
+        if len(code) <= len("ffff")
+        else f"\\U{code:0>8}"
+    )

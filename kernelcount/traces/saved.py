@@ -1,0 +1,165 @@
+"""Saved captures: what `--save` writes, what a worker sends, and what `read` takes back.
+
+JSON, never pickle: a capture may come from somebody else. The columns of a capture's records stand
+as lists, null where a time is missing.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from kernelcount.errors import UnreadableError
+from kernelcount.model import (
+    NO_TIME, Capture, Environment, Lane, Note, Outcome, Records, Step, Target, Unmeasured, Work,
+)  # fmt: skip
+from kernelcount.traces.source import Progress, Source
+
+VERSION = 1
+KEY = "kernelcount_capture"
+HEAD = f'{{"{KEY}":'.encode()
+
+
+class _Records(msgspec.Struct):
+    works: tuple[Work, ...]
+    lanes: tuple[Lane, ...]
+    work: list[int]
+    lane: list[int]
+    start_ns: list[int | None]
+    duration_ns: list[int | None]
+
+
+class _Outcome(msgspec.Struct, omit_defaults=True):
+    name: str
+    reason: str | None = None
+    code: int = 3
+    seen: bool = True
+    environment: Environment = Environment()
+    target: Target | None = None
+    records: _Records | None = None
+    launches: int | None = None
+    graph_launches: int | None = None
+    complete: bool | None = None
+    stable: bool | None = None
+    steps: tuple[Step, ...] = ()
+    notes: tuple[Note, ...] = ()
+    basis: str = "measured"
+
+
+class _File(msgspec.Struct):
+    kernelcount_capture: int
+    captures: list[_Outcome]
+
+
+def dump(outcomes: Iterable[Outcome]) -> bytes:
+    """The outcomes as one JSON document, a final newline included."""
+    file = _File(VERSION, [_packed(o) for o in outcomes])
+    return msgspec.json.encode(file) + b"\n"
+
+
+def load(data: bytes, name: str) -> tuple[Outcome, ...]:
+    """The outcomes that `dump` wrote.
+
+    Raises UnreadableError, naming the file `name`, where the document is not one of ours.
+    """
+    try:
+        version = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).get(KEY)
+        if version is None or bytes(version).strip() != str(VERSION).encode():
+            raise UnreadableError(
+                f"{name}: saved captures of another version; this kernelcount reads {VERSION}"
+            )
+        file = msgspec.json.decode(data, type=_File)
+        return tuple(_unpacked(o) for o in file.captures)
+    except (msgspec.DecodeError, IndexError, OverflowError, RecursionError) as error:
+        raise UnreadableError(f"{name}: damaged saved captures: {error}") from None
+
+
+def read(path: Path, progress: Progress | None = None) -> tuple[Outcome, ...]:
+    """The outcomes in a file that `--save` wrote, compressed or not.
+
+    Raises UnreadableError where it cannot be read whole.
+    """
+    source = Source(path, progress)
+    data = b"".join(source.blocks())
+    if source.cut_short:
+        raise UnreadableError(f"{path}: {source.cut_short}")
+    return load(data, str(path))
+
+
+def recognises(head: bytes) -> bool:
+    """Whether a file that begins with these bytes is one of ours."""
+    return b"".join(head[:200].split()).startswith(HEAD)
+
+
+def _packed(outcome: Outcome) -> _Outcome:
+    capture = outcome.seen if isinstance(outcome, Unmeasured) else outcome
+    reason, code = None, 3
+    if isinstance(outcome, Unmeasured):
+        reason, code = outcome.reason, outcome.code
+    if capture is None:
+        return _Outcome(outcome.name, reason, code, seen=False)
+    r = capture.records
+    return _Outcome(
+        name=outcome.name,
+        reason=reason,
+        code=code,
+        environment=capture.environment,
+        target=capture.target,
+        records=_Records(
+            r.works,
+            r.lanes,
+            r.work.tolist(),
+            r.lane.tolist(),
+            [None if t == NO_TIME else t for t in r.start_ns],
+            [None if t == NO_TIME else t for t in r.duration_ns],
+        ),
+        launches=capture.launches,
+        graph_launches=capture.graph_launches,
+        complete=capture.complete,
+        stable=capture.stable,
+        steps=capture.steps,
+        notes=capture.notes,
+        basis=capture.basis,
+    )
+
+
+def _unpacked(saved: _Outcome) -> Outcome:
+    if not saved.seen:
+        return Unmeasured(saved.name, saved.reason or "not known", None, saved.code)
+    capture = Capture(
+        name=saved.name,
+        environment=saved.environment,
+        target=saved.target,
+        records=_columns(saved.records) if saved.records else Records(),
+        launches=saved.launches,
+        graph_launches=saved.graph_launches,
+        complete=saved.complete,
+        stable=saved.stable,
+        steps=saved.steps,
+        notes=saved.notes,
+        basis="paper" if saved.basis == "paper" else "measured",
+    )
+    if saved.reason is None:
+        return capture
+    return Unmeasured(saved.name, saved.reason, capture, saved.code)
+
+
+def _columns(saved: _Records) -> Records:
+    """The columns again. Raises IndexError where an index or a length does not fit."""
+    n = len(saved.work)
+    if {len(saved.lane), len(saved.start_ns), len(saved.duration_ns)} != {n}:
+        raise IndexError("the columns are not of one length")
+    for column, table in ((saved.work, saved.works), (saved.lane, saved.lanes)):
+        if column and not 0 <= min(column) <= max(column) < len(table):
+            raise IndexError("a record names what is not in its table")
+    return Records(
+        saved.works,
+        saved.lanes,
+        array("i", saved.work),
+        array("i", saved.lane),
+        array("q", [NO_TIME if t is None else t for t in saved.start_ns]),
+        array("q", [NO_TIME if t is None else max(t, 0) for t in saved.duration_ns]),
+    )
