@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from kernelcount import __version__
@@ -94,7 +95,7 @@ def read(
     said: list[str] = []
     for path in paths:
         try:
-            outcomes += read_file(path, region, lambda done, size, p=path: progress(p, done, size))
+            outcomes += read_file(path, region, partial(progress, path))
         except KernelcountError as error:
             if len(paths) == 1:
                 raise

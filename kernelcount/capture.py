@@ -27,12 +27,14 @@ from kernelcount.state import UserState, tensors
 from kernelcount.variants import VARIANTS, Variant
 
 WARM_UPS = 3
-"""Calls before the first profile: CUDA graphs in reduce-overhead mode run eagerly once, are recorded
-in the second call and replayed from the third on (torch/_inductor/cudagraph_trees.py)."""
+"""Calls before the first profile: in reduce-overhead mode a function runs eagerly once, is recorded
+into a CUDA graph in the second call and replayed from the third (torch/_inductor/cudagraph_trees.py).
+"""
 
 MOST_CALLS = 12
-"""torch gives up recompiling at 8 (torch._dynamo.config.recompile_limit); calls 9 and 10 must agree,
-and two more are for a record that the profiler lost."""
+"""torch gives up recompiling at 8 (torch._dynamo.config.recompile_limit), so calls 9 and 10 must
+agree; two more are for records that the profiler lost.
+"""
 
 _FRESH_CALLS = 2
 
@@ -60,7 +62,9 @@ class Subject:
 class Invocation:
     """One call of the target as the user asked for it, backward included."""
 
-    def __init__(self, function: Callable[..., Any], arguments: Arguments, subject: Subject) -> None:
+    def __init__(
+        self, function: Callable[..., Any], arguments: Arguments, subject: Subject
+    ) -> None:
         self.function, self.arguments, self.subject = function, arguments, subject
         self._seeds: dict[tuple[object, ...], Any] = {}
 
@@ -221,9 +225,7 @@ def _with_fresh_arguments(
     kept: list[Arguments] = []  # so that no address comes back
     for i in range(1, _FRESH_CALLS + 1):
         kept.append(subject.remake(subject.seed + i))
-        outcomes.append(
-            _profile(subject, variant, Invocation(called, kept[-1], subject), scratch)
-        )
+        outcomes.append(_profile(subject, variant, Invocation(called, kept[-1], subject), scratch))
     launched = [_launched(o) for o in outcomes]
     if _is_empty(outcomes[-1]) or isinstance(outcomes[-1], Unmeasured):
         return None

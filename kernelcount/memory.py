@@ -10,6 +10,7 @@ _CPU = re.compile(r"you tried to allocate (\d+) bytes")
 _GPU = re.compile(r"Tried to allocate ([\d.]+) (bytes|KiB|MiB|GiB|TiB)")
 _OVERFLOW = re.compile(r"Storage size calculation overflowed|invalid size, tried to allocate")
 _BINARY = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_THOUSAND = 1000
 _DECIMAL = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
@@ -45,8 +46,8 @@ def readable(n: int) -> str:
     """Bytes in decimal units: ``40 PB``, ``1.2 GB``."""
     power = 0
     value = float(n)
-    while value >= 1000 and power < len(_DECIMAL) - 1:
-        value /= 1000
+    while value >= _THOUSAND and power < len(_DECIMAL) - 1:
+        value /= _THOUSAND
         power += 1
     return f"{value:.3g} {_DECIMAL[power]}"
 

@@ -199,7 +199,7 @@ class Capture:
         busy, until = 0, NO_TIME
         # The records are in order of start, so one pass with the end reached so far is enough.
         for w, start, duration in zip(r.work, r.start_ns, r.duration_ns, strict=True):
-            if start == NO_TIME or duration == NO_TIME or not kernel[w]:
+            if not kernel[w] or NO_TIME in (start, duration):
                 continue
             end = start + duration
             if end > until:

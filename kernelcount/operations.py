@@ -37,25 +37,29 @@ def read_operations(path: Path) -> Records | None:
 
 
 def _outermost(ops: list[Event]) -> list[tuple[Event, Work]]:
+    """The ops that count. Each bears the name of the outermost op around it as its label."""
     found: list[tuple[Event, Work]] = []
-    until: dict[object, float] = {}
+    settled: dict[object, float] = {}
+    outer: dict[object, tuple[float, str]] = {}
     for op in sorted(ops, key=lambda o: (str(o.tid), o.ts or 0.0, -(o.dur or 0.0))):
-        start = op.ts or 0.0
-        if start < until.get(op.tid, float("-inf")):
+        start, end = op.ts or 0.0, (op.ts or 0.0) + (op.dur or 0.0)
+        if start < settled.get(op.tid, float("-inf")):
             continue
-        if (work := _work(op.name)) is not None:
-            found.append((op, work))
-        if work is not None or ("::" in op.name and effect(op.name) == "nothing"):
-            until[op.tid] = start + (op.dur or 0.0)
+        if start >= outer.get(op.tid, (float("-inf"), ""))[0] and _is_operator(op.name):
+            outer[op.tid] = (end, op.name.removeprefix("aten::"))
+        generated = _GENERATED.fullmatch(op.name)
+        if generated:
+            found.append((op, Work(generated[1], "generated")))
+        elif _is_operator(op.name) and effect(op.name) == "work":
+            found.append((op, Work(op.name, "aten", outer[op.tid][1])))
+        elif not _is_operator(op.name) or effect(op.name) == "composite":
+            continue
+        settled[op.tid] = end
     return found
 
 
-def _work(name: str) -> Work | None:
-    if generated := _GENERATED.fullmatch(name):
-        return Work(generated[1], "generated")
-    if "::" not in name or name.startswith(("autograd::", "torch::autograd::")):
-        return None
-    return Work(name, "aten", name.removeprefix("aten::")) if effect(name) == "work" else None
+def _is_operator(name: str) -> bool:
+    return "::" in name and not name.startswith(("autograd::", "torch::autograd::"))
 
 
 def _columns(found: list[tuple[Event, Work]]) -> Records:

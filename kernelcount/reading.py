@@ -117,8 +117,11 @@ def _unknown(trace: KinetoTrace, settled: Settled, records: int) -> str | None:
         return f"{timeline.phaseless} kernel rows have no phase (ph): records or not, who knows"
     if timeline.region is not None and not timeline.host_rows:
         return "no launch is recorded, so no kernel can be told to belong to the region"
-    if records or timeline.host_rows:
-        return None
+    return None if records or timeline.host_rows else _no_gpu_rows(trace, timeline)
+
+
+def _no_gpu_rows(trace: KinetoTrace, timeline: Timeline) -> str:
+    """Why nothing is known of the GPU: no kernel, and no host call that could have launched one."""
     if trace.legacy:
         return (
             "no kernel rows: this is the old autograd-profiler format, which does not tell kernels"
@@ -151,13 +154,13 @@ def _notes(trace: KinetoTrace, settled: Settled) -> Iterator[Note]:
         yield Note(fault.code, fault.detail)
     if settled.lost:
         yield Note("incomplete", _lost(settled))
-    if early := settled.orphans - settled.extra:
-        if timeline.host_rows and timeline.region is None:
-            yield Note(
-                "launched-before-recording",
-                f"{_many(early, 'kernel was', 'kernels were')} launched before the recording began"
-                " (no launch row); counted, but in no step",
-            )
+    early = settled.orphans - settled.extra
+    if early and timeline.host_rows and timeline.region is None:
+        yield Note(
+            "launched-before-recording",
+            f"{_many(early, 'kernel was', 'kernels were')} launched before the recording began"
+            " (no launch row); counted, but in no step",
+        )
     if settled.extra:
         yield Note(
             "more-kernels-than-launches",

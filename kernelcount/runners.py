@@ -43,7 +43,7 @@ main({control}, {results}, {job!r}, {first})
 """
 
 
-_MESSAGES: msgspec.json.Decoder[worker.Message] = msgspec.json.Decoder(worker.Message)  # type: ignore[arg-type]
+_MESSAGES: msgspec.json.Decoder[worker.Message] = msgspec.json.Decoder(worker.Message)
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Results:
     job: Job
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     targets: dict[int, Target] = field(default_factory=dict)
-    environment: Environment = Environment()
+    environment: Environment = field(default_factory=Environment)
     said: list[str] = field(default_factory=list)
 
 

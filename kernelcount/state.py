@@ -69,7 +69,7 @@ class UserState:
                     continue
                 self.mutated = True
                 if tensor.shape != p.shape or tensor.stride() != p.stride():
-                    tensor.set_(p.clone(memory_format=torch.preserve_format))  # type: ignore[call-overload]
+                    tensor.set_(p.clone(memory_format=torch.preserve_format))
                 else:
                     tensor.copy_(p)
                 self._versions[i] = _version(tensor)

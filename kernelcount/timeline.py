@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress, islice
 from operator import le
 from typing import NamedTuple
@@ -19,7 +19,17 @@ from kernelcount.devices.calls import Call, classify, vendor
 from kernelcount.labels import Labels
 from kernelcount.model import NO_TIME, Activity, Lane, Records, Step, Work
 from kernelcount.traces.kineto import (
-    Annotation, Copy, Driver, Event, Fill, Kernel, Op, Other, Runtime, XpuDriver, XpuRuntime,
+    Annotation,
+    Copy,
+    Driver,
+    Event,
+    Fill,
+    Kernel,
+    Op,
+    Other,
+    Runtime,
+    XpuDriver,
+    XpuRuntime,
 )  # fmt: skip
 
 STEP_PREFIX = "ProfilerStep#"
@@ -230,7 +240,7 @@ class Timeline:
             ):
                 self._leftover.append(index)
 
-    def _without_captures(self, rows: list[Event], calls: dict[str, Call]) -> list[Event]:
+    def _without_captures(self, rows: list[Event], calls: Mapping[str, Call]) -> list[Event]:
         """Note where captures begin and end; the rows that are left are launches and copies."""
         left: list[Event] = []
         for row in rows:
@@ -294,9 +304,9 @@ class Timeline:
 class Settled:
     """What a timeline holds once all rows are in.
 
-    `records` in order of start, `launches` and `graph_launches` with captures, duplicates and driver
-    rows inside runtime rows left out, `lost` the launches without a record, `orphans` the number of
-    kernels without a launch, of which `early` were launched before the recording began.
+    `records` in order of start; `launches` and `graph_launches`, with captures, duplicates and driver
+    rows inside runtime rows left out; `lost`, the launches without a record; `orphans`, how many
+    kernels no launch row is left for, of which `extra` share a launch with another kernel.
     """
 
     def __init__(self, timeline: Timeline) -> None:
@@ -371,10 +381,10 @@ class Settled:
             if launch == _NONE or timeline.work[i] not in kernels:
                 continue
             ranges = by_process.get(processes[timeline.launches.thread[launch]], ())
-            step = _open_at(ranges, timeline.launches.start[launch])
-            if step is not None:
-                count[step.name] += 1
-                time[step.name] += max(timeline.duration[i], 0)
+            found = _open_at(ranges, timeline.launches.start[launch])
+            if found is not None:
+                count[found.name] += 1
+                time[found.name] += max(timeline.duration[i], 0)
         names = dict.fromkeys(step.name for step in sorted(timeline.steps))
         return tuple(Step(name, count[name], time[name]) for name in names)
 
@@ -434,8 +444,8 @@ def _times(rows: Sequence[Event]) -> tuple[list[int], list[int]]:
         pass
     else:
         plain = not rows or (
-            -_MOST_NS < min(starts) and max(starts) < _MOST_NS
-            and 0 < min(durations) and max(durations) < _MOST_NS
+            min(starts) > -_MOST_NS and max(starts) < _MOST_NS
+            and min(durations) > 0 and max(durations) < _MOST_NS
         )  # fmt: skip
         if plain:
             return starts, durations

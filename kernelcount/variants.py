@@ -38,7 +38,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a kind of variant does: `apply` wraps the function, `during` holds while it is called."""
+    """A kind of variant: `apply` wraps the function, `during` holds while it is called."""
 
     summary: str
     apply: Callable[[Function, Variant], Function]

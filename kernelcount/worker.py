@@ -218,7 +218,7 @@ def _beside(spec: str, name: str) -> str:
 
 
 def _explained(error: BaseException, size: int | None, where: str) -> KernelcountError:
-    """The error as one of ours: one line for what runs out or is missing, else the user's frames."""
+    """The error as one of ours: a line for what runs out or is missing, else the user's frames."""
     from kernelcount import memory, target
 
     text = str(error)

@@ -12,10 +12,14 @@ from kernelcount import __version__
 from kernelcount.cli.read import read
 from kernelcount.cli.run import run
 
+_SUMMARY = (
+    "Count the GPU kernels that a PyTorch function launches, in eager and under torch.compile."
+)
+
 # Plain help: rich would be imported for it, and that takes longer than all the rest.
 app = typer.Typer(
     name="kernelcount",
-    help="Count the GPU kernels that a PyTorch function launches, in eager and under torch.compile.",
+    help=_SUMMARY,
     epilog="Exit codes: 0 done, 1 budget broken, 2 usage or input, 3 not measured or in part,"
     " 130 interrupted.",
     rich_markup_mode=None,
@@ -28,7 +32,7 @@ app.command()(run)
 app.command()(read)
 
 
-def _version(wanted: bool) -> None:  # noqa: FBT001
+def _version(wanted: bool) -> None:
     if wanted:
         sys.stdout.write(f"kernelcount {__version__}\n")
         raise typer.Exit
@@ -36,7 +40,7 @@ def _version(wanted: bool) -> None:  # noqa: FBT001
 
 @app.callback()
 def _main(
-    version: bool = typer.Option(  # noqa: FBT001
+    version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:

@@ -24,7 +24,7 @@ def show(answer: Answer, form: str, output: Path | None, *, full: bool = False) 
     """Print the report, or write it to `output`; say the rest on stderr; exit with its code."""
     from kernelcount.render import render
 
-    colour = form == "table" and output is None and _colour(sys.stdout)
+    colour = form == "table" and output is None and _colour()
     text = render(answer.report, format=form, width=_width(output), colour=colour, full=full)
     for line in answer.said:
         tell(line)
@@ -73,7 +73,7 @@ def check_format(form: str) -> None:
         raise UsageError(f"--format {form!r} is not one of {', '.join(FORMATS)}")
 
 
-def _colour(stream: object) -> bool:
+def _colour() -> bool:
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()

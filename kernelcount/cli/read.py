@@ -21,9 +21,7 @@ def read(
             "--region", metavar="NAME", help="Only kernels launched while this annotation was open."
         ),
     ] = None,
-    form: Annotated[
-        str, typer.Option("--format", help="table, json, markdown or csv.")
-    ] = "table",
+    form: Annotated[str, typer.Option("--format", help="table, json, markdown or csv.")] = "table",
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="Write the result here.")
     ] = None,
@@ -42,7 +40,9 @@ def read(
             answer = app.read(
                 files,
                 region,
-                lambda path, done, size: say(f"reading {path.name}: {100 * done // max(size, 1)} %"),
+                lambda path, done, size: say(
+                    f"reading {path.name}: {100 * done // max(size, 1)} %"
+                ),
             )
         if save is not None:
             app.save(answer.report, save)

@@ -24,7 +24,9 @@ def run(
     inputs: Annotated[
         list[str] | None,
         typer.Option(
-            "--input", metavar="SPEC", help="One argument: f32[N,1024], i64[512]<1000, mask=bool[N]."
+            "--input",
+            metavar="SPEC",
+            help="One argument: f32[N,1024], i64[512]<1000, mask=bool[N].",
         ),
     ] = None,
     maker: Annotated[
@@ -54,9 +56,7 @@ def run(
     timeout: Annotated[
         float | None, typer.Option("--timeout", metavar="S", help="Seconds for each variant.")
     ] = None,
-    form: Annotated[
-        str, typer.Option("--format", help="table, json, markdown or csv.")
-    ] = "table",
+    form: Annotated[str, typer.Option("--format", help="table, json, markdown or csv.")] = "table",
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="Write the result here.")
     ] = None,
@@ -69,7 +69,8 @@ def run(
     full: Annotated[bool, typer.Option("--full", help="All kernels, by their full names.")] = False,
 ) -> None:
     """Count a function's kernels, eager beside torch.compile."""
-    from kernelcount import app, inputs as specs, runners, variants
+    from kernelcount import app, runners, variants
+    from kernelcount import inputs as specs
     from kernelcount.cli import output as out
     from kernelcount.model import Job
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from kernelcount.devices.base import Device
+from kernelcount.devices.base import Device as Device
 from kernelcount.devices.cpu import Cpu
 from kernelcount.devices.fake import Fake
 from kernelcount.devices.gpu import Gpu

@@ -7,16 +7,19 @@ overloads together.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 Effect = Literal["work", "nothing", "composite"]
 
 # They allocate or describe; no element is read or written. From native_functions.yaml.
 _ALLOCATIONS = frozenset(
-    "empty empty_like empty_strided new_empty new_empty_strided empty_permuted resize_ set_"
-    " resize_as_ _resize_output_ _local_scalar_dense is_same_size record_stream lift_fresh"
-    " _unsafe_view _reshape_alias resolve_conj resolve_neg _has_compatible_shallow_copy_type".split()
-)
+    {
+        "_has_compatible_shallow_copy_type", "_local_scalar_dense", "_reshape_alias",
+        "_resize_output_", "_unsafe_view", "empty", "empty_like", "empty_permuted",
+        "empty_strided", "is_same_size", "lift_fresh", "new_empty", "new_empty_strided",
+        "record_stream", "resize_", "resize_as_", "resolve_conj", "resolve_neg", "set_",
+    }
+)  # fmt: skip
 
 
 @lru_cache(maxsize=4096)
@@ -38,19 +41,25 @@ def effect(name: str) -> Effect:
         return "work"
     if any(_is_composite(o) for o in overloads):
         return "composite"
-    if overloads and all(o.is_view or torch.Tag.inplace_view in o.tags for o in overloads):
+    # aten::slice has overloads for lists and strings, which say nothing of tensors.
+    of_tensors = [o for o in overloads if _takes_tensor(o)]
+    if of_tensors and all(o.is_view or torch.Tag.inplace_view in o.tags for o in of_tensors):
         return "nothing"
     return "work"
 
 
-def _is_composite(overload: object) -> bool:
+def _takes_tensor(overload: Any) -> bool:
+    arguments = overload._schema.arguments
+    return bool(arguments) and str(arguments[0].type) == "Tensor"
+
+
+def _is_composite(overload: Any) -> bool:
     import torch
 
     try:
         return bool(
             torch._C._dispatch_has_kernel_for_dispatch_key(
-                overload.name(),  # type: ignore[attr-defined]
-                "CompositeImplicitAutograd",
+                overload.name(), "CompositeImplicitAutograd"
             )
         )
     except (AttributeError, RuntimeError):

@@ -16,8 +16,13 @@ MARK = "kernelcount.call"
 class Device(Protocol):
     """One kind of hardware. Nothing here imports torch before it is called."""
 
-    kind: str
-    summary: str
+    @property
+    def kind(self) -> str:
+        """What it is called in the results: cuda, xpu, cpu."""
+
+    @property
+    def summary(self) -> str:
+        """What it is for, in a few words."""
 
     def missing(self) -> str | None:
         """Why nothing can be counted on it here, or None where it can."""

@@ -35,8 +35,9 @@ class Cpu:
         """Run `call` once under torch.profiler and export the trace."""
         from torch.profiler import ProfilerActivity, profile, record_function
 
-        with profile(activities=[ProfilerActivity.CPU]) as profiler, record_function(MARK):
-            call()
+        with profile(activities=[ProfilerActivity.CPU], acc_events=True) as profiler:
+            with record_function(MARK):
+                call()
         profiler.export_chrome_trace(str(trace))
 
     def environment(self) -> Environment:

@@ -53,7 +53,7 @@ class Gpu:
 
         self.synchronize()
         activities = [ProfilerActivity.CPU, getattr(ProfilerActivity, self.kind.upper())]
-        with profile(activities=activities) as profiler:
+        with profile(activities=activities, acc_events=True) as profiler:
             with record_function(MARK):
                 call()
             self.synchronize()

@@ -15,7 +15,7 @@ def cpp_kernels_recorded() -> Iterator[None]:
     `cpp_kernels_recordable` says so.
     """
     try:
-        import torch._inductor.config as config
+        from torch._inductor import config
 
         patch = config.patch({"cpp.enable_kernel_profile": True})
     except (ImportError, AttributeError):
@@ -28,7 +28,7 @@ def cpp_kernels_recorded() -> Iterator[None]:
 def cpp_kernels_recordable() -> bool:
     """Whether this torch has the setting."""
     try:
-        import torch._inductor.config as config
+        from torch._inductor import config
 
         return isinstance(config.cpp.enable_kernel_profile, bool)
     except (ImportError, AttributeError):

@@ -1,0 +1,1 @@
+"""Files -> rows: Kineto's traces and our own saved captures. No torch."""

@@ -103,9 +103,7 @@ _Phase = Literal[
     "X", "s", "f", "t", "i", "I", "M", "C", "b", "n", "e", "N", "O", "D", "P", "S", "T", "p", "F"
 ]
 _IGNORED: tuple[type[msgspec.Struct], ...] = tuple(
-    msgspec.defstruct(
-        f"_Ignored{i}", [("ph", _Phase, "X")], tag_field="cat", tag=name, gc=False
-    )
+    msgspec.defstruct(f"_Ignored{i}", [("ph", _Phase, "X")], tag_field="cat", tag=name, gc=False)
     for i, name in enumerate(_PASSED_OVER)
 )
 
@@ -125,7 +123,7 @@ _SPELLINGS: dict[str, type[Event]] = {
 _UNION: Any = None
 for _type in (*_ROLES, *_IGNORED):
     _UNION = _type if _UNION is None else _UNION | _type
-_DECODER: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(list[_UNION])  # type: ignore[valid-type]
+_DECODER: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(list[_UNION])
 
 _N = TypeVar("_N", int, float)
 

@@ -14,7 +14,17 @@ import msgspec
 
 from kernelcount.errors import UnreadableError
 from kernelcount.model import (
-    NO_TIME, Capture, Environment, Lane, Note, Outcome, Records, Step, Target, Unmeasured, Work,
+    NO_TIME,
+    Capture,
+    Environment,
+    Lane,
+    Note,
+    Outcome,
+    Records,
+    Step,
+    Target,
+    Unmeasured,
+    Work,
 )  # fmt: skip
 from kernelcount.traces.source import Progress, Source
 

@@ -1,5 +1,8 @@
-"""A file's bytes as UTF-8 blocks: plain or gzip (by content, not by name), with or without a byte
-order mark, UTF-16 and UTF-32 as `json.loads` takes them too."""
+"""A file's bytes as UTF-8 blocks.
+
+Plain or gzip (by content, not by name), with or without a byte order mark, UTF-16 and UTF-32 as
+`json.loads` takes them too.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from kernelcount.errors import UnreadableError
 
@@ -80,7 +83,7 @@ class Source:
                     return
                 if not block:
                     return
-                self._report(cast("int", file.tell()), size)
+                self._report(file.tell(), size)
                 yield block
 
     def _report(self, done: int, size: int) -> None:
