@@ -309,8 +309,15 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0, or the highest code of what could not be measured."""
-        return max((o.code for o in self.outcomes if isinstance(o, Unmeasured)), default=0)
+        """0, or the code of what could not be measured.
+
+        For files the highest; in a run 2 outranks 3: where the user's own function raised, that is
+        what there is to mend.
+        """
+        codes = {o.code for o in self.outcomes if isinstance(o, Unmeasured)}
+        if not codes:
+            return 0
+        return min(codes) if self.command == "run" else max(codes)
 
 
 def note_codes(notes: Iterable[Note]) -> set[str]:

@@ -213,8 +213,8 @@ def same_rows(one: Figures, other: Figures) -> bool:
 
 
 def listed(rows: Sequence[Row], *, full: bool) -> tuple[list[Row], list[Row]]:
-    """Rows to show and rows to sum up: the longest first, or all in the order they first ran."""
-    if full:
+    """Rows to show and rows to sum up: all in the order they first ran, or the longest first."""
+    if full or len(rows) <= LISTED:
         return list(rows), []
     ranked = sorted(rows, key=lambda r: -1 if r.time_ns is None else r.time_ns, reverse=True)
     return ranked[:LISTED], ranked[LISTED:]

@@ -6,11 +6,15 @@ import json
 import re
 from typing import Any
 
-from kernelcount.model import Environment, Outcome, Report
+from kernelcount.errors import KernelcountError
+from kernelcount.model import Environment, Outcome, Report, Unmeasured
 from kernelcount.render.figures import Figures, figures
 
 SCHEMA = 1
 """Keys may be added under it; none changes its meaning."""
+
+USAGE = KernelcountError.code
+"""The exit code of what only the user can mend; the document then carries an ``error`` too."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -35,6 +39,9 @@ def render(report: Report) -> str:
         ]
     else:
         document["variants"] = [_variant(o, report) for o in report.outcomes]
+    failed = [o for o in report.outcomes if isinstance(o, Unmeasured) and o.code == USAGE]
+    if failed and report.exit_code == USAGE:
+        document["error"] = {"code": USAGE, "message": f"{failed[0].name}: {failed[0].reason}"}
     return _text({**document, "verdicts": []})
 
 

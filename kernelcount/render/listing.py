@@ -13,7 +13,7 @@ _LABEL_WIDTH = 16
 
 
 def ran(title: str, entry: Figures, page: Page) -> list[Line]:
-    """List the rows of one variant: the longest first, or all in the order they first ran."""
+    """List the rows of one variant; see `listed` for their order."""
     shown, rest = listed(entry.rows, full=page.full)
     if not shown:
         return []

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from kernelcount.model import Report, Run
 from kernelcount.render import listing
 from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
-from kernelcount.render.figures import Figures, change, figures, same_rows, side_by_side
+from kernelcount.render.figures import LISTED, Figures, change, figures, same_rows, side_by_side
 from kernelcount.render.layout import (
     NARROWEST,
     WIDEST,
@@ -68,8 +68,8 @@ def _read(report: Report, page: Page) -> Iterator[list[Line]]:
             yield _figures([entry], page)
             yield listing.devices(capture.devices())
             yield listing.steps(capture.steps, page)
-            order = "in the order it first ran" if page.full else "longest first"
-            yield listing.ran(f"what ran, {order}", entry, page)
+            every = page.full or len(entry.rows) <= LISTED
+            yield listing.ran("what ran" if every else "what ran, longest first", entry, page)
             yield _notes([entry], page)
     yield _legend(entries, page)
 

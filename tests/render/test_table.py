@@ -141,7 +141,7 @@ Unknown: 2 launches, 1 kernel record (the profiler lost one).
   launches          2 seen
   kernel time   25 µs seen
 
-  what ran, longest first                                                   time
+  what ran                                                                  time
   1  mm  nvjet_tst_192x176_64x4_1x2_h_bz_coopB_TNT                         25 µs
 
 A kernel is one run of a GPU function; a launch is one CPU call that starts it.
@@ -511,7 +511,7 @@ two.json                                              NVIDIA H200 · torch 2.11.
   device 0    1 kernel   10 µs
   device 1   2 kernels   15 µs
 
-  what ran, longest first                                             total time
+  what ran                                                            total time
   1  add  vectorized_elementwise_kernel<CUDAFunctor_add<float>>       ×2   19 µs
   2  ncclDevKernel_AllReduce_Sum_f32_RING_LL                                6 µs
 
@@ -537,7 +537,7 @@ steps.json.gz                                         NVIDIA H200 · torch 2.11.
   ProfilerStep#6   2 kernels    8 µs
   ProfilerStep#7   2 kernels    8 µs
 
-  what ran, longest first                                             total time
+  what ran                                                            total time
   1  triton_poi_fused_add_relu_0                                      ×7   28 µs
 
 A kernel is one run of a GPU function; a launch is one CPU call that starts it.
@@ -559,7 +559,7 @@ streams.json                                          NVIDIA H200 · torch 2.11.
   kernel time   200 µs
   busy          150 µs   overlap counted once
 
-  what ran, longest first                                                   time
+  what ran                                                                  time
   1  add   vectorized_elementwise_kernel<CUDAFunctor_add<float>>          100 µs
   2  relu  vectorized_elementwise_kernel<launch_clamp_scalar>             100 µs
 
@@ -581,7 +581,7 @@ zero.json                                             NVIDIA H200 · torch 2.11.
   launches            3
   kernel time   ≥ 35 µs
 
-  what ran, longest first                                             total time
+  what ran                                                            total time
   1  vectorized_elementwise_kernel<CUDAFunctor_add<float>>                 35 µs
   2  nvjet_hsh_128x128                                                ×2       ?
 

@@ -1,0 +1,66 @@
+"""Functions for tests on a GPU, each with something that makes counting hard."""
+
+import torch
+
+
+def add_relu(a, b):
+    return (a + b).relu()
+
+
+def two_streams(a, b):
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        c = a * 2
+    d = b + 1
+    torch.cuda.current_stream().wait_stream(side)
+    return c + d
+
+
+def backward_thread(x, w):
+    w = w.detach().requires_grad_()
+    (x * w).relu().sum().backward()
+    return w.grad
+
+
+def nothing(a):
+    return a.view(-1, 2).t()
+
+
+def bad_index(a):
+    """Poisons the context: a device-side assert."""
+    if torch.compiler.is_compiling():
+        return a + 1
+    i = torch.full((4,), a.numel() + 10, device=a.device)
+    return torch.index_select(a, 0, i)
+
+
+def too_much(a):
+    return a[:, None] * a[None, :]
+
+
+def profiles_itself(a):
+    with torch.profiler.profile():
+        return a + 1
+
+
+_graphs: dict = {}
+
+
+def replayed(x):
+    key = (x.data_ptr(), x.shape)
+    if key not in _graphs:
+        torch.relu(x + 1)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            out = torch.relu(x + 1) * 2
+        _graphs[key] = (graph, out)
+    graph, out = _graphs[key]
+    graph.replay()
+    return out
+
+
+def on_second_gpu(a):
+    b = a.to("cuda:1")
+    return (b + 1).relu()

@@ -1,0 +1,37 @@
+"""The documents say what the program does."""
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+_MAKERS = {"Note": 0, "Fault": 0, "_fatal": 0}
+
+
+def _codes() -> set[str]:
+    """Every code that the package gives to a note."""
+    codes: set[str] = set()
+    for path in (ROOT / "kernelcount").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and node.args:
+                name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+                first = node.args[0]
+                if name in _MAKERS and isinstance(first, ast.Constant):
+                    codes.add(first.value)
+    return codes
+
+
+def test_every_note_is_explained_and_nothing_else():
+    table = (ROOT / "docs" / "notes.md").read_text()
+    first_cells = re.findall(r"^\| (`.+?`) \|", table, re.MULTILINE)
+    explained = {code for cell in first_cells for code in re.findall(r"`([a-z0-9-]+)`", cell)}
+    assert explained == _codes()
+    assert len(explained) > 20
+
+
+def test_the_readme_names_both_commands_with_their_torch():
+    readme = (ROOT / "README.md").read_text()
+    commands = re.findall(r"^pip install torch==2\.13\.0 .*$", readme, re.MULTILINE)
+    assert len(commands) == 2
+    assert commands[0].endswith("kernelcount run scenarios/add_relu.py:add_relu --size 1e6")
+    assert "python -m pytest" in commands[1]

@@ -1,0 +1,113 @@
+"""The house: who may import whom, what is loaded when, and that the tables name all the files."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "kernelcount"
+
+# From the bottom to the top; imports go down only, and rooms of one layer do not meet.
+LAYERS = (
+    {"model", "errors"},
+    {"traces", "devices", "render", "target", "inputs", "variants", "labels", "memory"},
+    {"timeline", "operations", "probes", "state"},
+    {"reading"},
+    {"capture"},
+    {"worker"},
+    {"runners"},
+    {"app"},
+    {"cli"},
+    {"__main__"},
+)
+TORCH = {"capture", "devices", "inputs", "probes", "state", "target", "variants", "worker"}
+RICH = {"render"}
+HEAVY = ("torch", "rich", "yaml", "msgspec", "typer")
+
+
+def _room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def _layer(room: str) -> int:
+    return next(i for i, rooms in enumerate(LAYERS) if room in rooms)
+
+
+def _files() -> list[Path]:
+    return [p for p in sorted(PACKAGE.rglob("*.py")) if p != PACKAGE / "__init__.py"]
+
+
+def _imports(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def test_every_room_has_its_layer():
+    rooms = {_room(p) for p in _files()}
+    assert rooms == set().union(*LAYERS)
+
+
+@pytest.mark.parametrize("path", _files(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_go_down_only(path):
+    room = _room(path)
+    for name in _imports(path):
+        parts = name.split(".")
+        if parts[0] != "kernelcount" or len(parts) == 1 or parts[1] in ("__version__", room):
+            continue
+        assert _layer(parts[1]) < _layer(room), f"{room} imports {name}"
+
+
+@pytest.mark.parametrize("path", _files(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_torch_and_rich_stay_in_the_rooms_that_need_them(path):
+    names = {name.split(".")[0] for name in _imports(path)}
+    assert "torch" not in names or _room(path) in TORCH
+    assert "rich" not in names or _room(path) in RICH
+
+
+@pytest.mark.parametrize("path", _files(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_torch_rich_and_yaml_are_loaded_where_they_are_used(path):
+    top = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.Import | ast.ImportFrom)]
+    names = {a.name for n in top if isinstance(n, ast.Import) for a in n.names}
+    names |= {n.module or "" for n in top if isinstance(n, ast.ImportFrom)}
+    assert not {n.split(".")[0] for n in names} & {"torch", "rich", "yaml"}
+
+
+def test_no_module_bears_the_name_of_a_public_function():
+    assert not {"count", "compare", "read", "check"} & {_room(p) for p in _files()}
+
+
+def test_private_names_of_torch_stand_in_adapters_only():
+    adapters = {"devices/aten.py", "devices/inductor.py", "probes/compiler.py"}
+    for path in _files():
+        private = {
+            n for n in _imports(path) if n.startswith("torch.") and any(
+                part.startswith("_") for part in n.split(".")[1:]
+            )
+        }  # fmt: skip
+        assert not private or str(path.relative_to(PACKAGE)) in adapters, (path, private)
+
+
+def _loaded(statement: str) -> set[str]:
+    code = f"{statement}\nimport sys\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in done.stdout.split()} & set(HEAVY)
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    assert _loaded("import kernelcount") == set()
+
+
+def test_the_command_line_loads_typer_alone():
+    assert _loaded("import kernelcount.cli") == {"typer"}
+
+
+def test_reading_a_trace_never_loads_torch():
+    assert _loaded("import kernelcount.reading") == {"msgspec"}
