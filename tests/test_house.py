@@ -74,7 +74,8 @@ def test_torch_and_rich_stay_in_the_rooms_that_need_them(path):
 
 @pytest.mark.parametrize("path", _files(), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_torch_rich_and_yaml_are_loaded_where_they_are_used(path):
-    top = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.Import | ast.ImportFrom)]
+    body = ast.parse(path.read_text()).body
+    top = [n for n in body if isinstance(n, ast.Import | ast.ImportFrom)]
     names = {a.name for n in top if isinstance(n, ast.Import) for a in n.names}
     names |= {n.module or "" for n in top if isinstance(n, ast.ImportFrom)}
     assert not {n.split(".")[0] for n in names} & {"torch", "rich", "yaml"}
