@@ -6,7 +6,9 @@ between them. Only then is the call steady, and its record believed.
 
 from __future__ import annotations
 
-from collections import Counter
+import inspect
+import os
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -17,18 +19,18 @@ from typing import Any
 from kernelcount.devices import Device
 from kernelcount.devices.base import MARK
 from kernelcount.devices.inductor import cpp_kernels_recordable
-from kernelcount.errors import NotMeasuredError
+from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.inputs import Arguments
 from kernelcount.model import Capture, Environment, Note, Outcome, Target, Unmeasured
 from kernelcount.operations import read_operations
-from kernelcount.probes.compiler import CompilerWatch
+from kernelcount.probes.compiler import CompilerWatch, stance_kept
 from kernelcount.reading import ANOTHER_PROFILER, read_trace
 from kernelcount.state import UserState, tensors
 from kernelcount.variants import VARIANTS, Variant
 
 WARM_UPS = 3
 """Calls before the first profile: in reduce-overhead mode a function runs eagerly once, is recorded
-into a CUDA graph in the second call and replayed from the third (torch/_inductor/cudagraph_trees.py).
+into a CUDA graph in the second call and replayed from the third (torch/_inductor/cudagraph_trees).
 """
 
 MOST_CALLS = 12
@@ -37,6 +39,7 @@ agree; two more are for records that the profiler lost.
 """
 
 _FRESH_CALLS = 2
+_LAZY = (GeneratorType, map, filter, zip)
 
 Progress = Callable[[str], None]
 
@@ -60,25 +63,29 @@ class Subject:
 
 
 class Invocation:
-    """One call of the target as the user asked for it, backward included."""
+    """Calls of the target as the user asked for them, backward included."""
 
-    def __init__(
-        self, function: Callable[..., Any], arguments: Arguments, subject: Subject
-    ) -> None:
-        self.function, self.arguments, self.subject = function, arguments, subject
+    def __init__(self, function: Callable[..., Any], subject: Subject) -> None:
+        self.function, self.subject = function, subject
+        self._process = os.getpid()
         self._seeds: dict[tuple[object, ...], Any] = {}
 
-    def __call__(self) -> None:
-        """Call it, consume what it yields, and go backward where that was asked for.
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Call it once, consume what it yields, and go backward where that was asked for.
 
         Raises whatever the user's code raises.
         """
         import torch
 
         with torch.no_grad() if self.subject.no_grad else nullcontext():
-            result = self.function(*self.arguments.args, **self.arguments.kwargs)
-            if isinstance(result, GeneratorType):
-                result = list(result)
+            result = self.function(*args, **kwargs)
+            if os.getpid() != self._process:
+                os._exit(0)  # a child that the function forked has come back into our code
+            if isinstance(result, _LAZY):
+                # Without a backward pass each part may be freed before the next is made.
+                result = list(result) if self.subject.backward else deque(result, maxlen=0)
+            elif inspect.isawaitable(result) or inspect.isasyncgen(result):
+                raise _runs_nothing(result)
         if self.subject.backward:
             self._backward(result)
 
@@ -100,6 +107,15 @@ class Invocation:
         return self._seeds[key]
 
 
+def _runs_nothing(result: Any) -> UsageError:
+    if inspect.iscoroutine(result):
+        result.close()  # or Python would warn that it was never awaited
+    kind = type(result).__name__.replace("_", " ")
+    return UsageError(
+        f"the function returns a {kind}, which runs nothing by itself: name a function that runs it"
+    )
+
+
 @dataclass
 class _Steady:
     """How the calls went: the last outcome, whether two agreed, and what was seen on the way."""
@@ -108,6 +124,19 @@ class _Steady:
     stable: bool
     seen: list[int]
     compiled_last: bool
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """What the calls of one variant share. `scratch` is a folder for the trace."""
+
+    subject: Subject
+    variant: Variant
+    invocation: Invocation
+    state: UserState
+    watch: CompilerWatch
+    scratch: Path
+    progress: Progress
 
 
 def measure(
@@ -122,50 +151,40 @@ def measure(
     Raises whatever the user's code raises, with the profiler stopped and their state put back.
     """
     kind = VARIANTS[variant.kind]
-    state = UserState(function, (subject.arguments.args, subject.arguments.kwargs))
+    given = (subject.arguments.args, subject.arguments.kwargs)
     with ExitStack() as stack:
-        stack.callback(state.restore)
+        stack.enter_context(stance_kept())
         stack.enter_context(subject.device.prepare())
+        state = UserState(function, given, backward=subject.backward)
+        stack.callback(state.restore)
         watch = stack.enter_context(CompilerWatch())
         stack.enter_context(kind.during())
-        called = kind.apply(function, variant)
-        invocation = Invocation(called, subject.arguments, subject)
-        steady = _until_steady(subject, variant, invocation, state, watch, scratch, progress)
-        notes = [*subject.notes, *_compile_notes(subject, variant, watch, steady)]
-        if _is_empty(steady.outcome):
-            fresh = _with_fresh_arguments(subject, variant, called, scratch)
-            if fresh is not None:
-                steady, note = fresh
-                notes.append(note)
-    if state.mutated:
-        detail = "the call changes its arguments in place; each call got them as they were at first"
-        notes.append(Note("mutates-arguments", detail))
-    return _with_context(steady, subject, notes)
+        invocation = Invocation(kind.apply(function, variant), subject)
+        this = _Pass(subject, variant, invocation, state, watch, scratch, progress)
+        steady = _until_steady(this)
+        notes = [*subject.notes, *_compile_notes(this, steady), *_state_notes(state)]
+        if _is_empty(steady.outcome) and (fresh := _with_fresh_arguments(this)) is not None:
+            steady, note = fresh
+            notes.append(note)
+        return _with_context(steady, subject, notes)
 
 
-def _until_steady(
-    subject: Subject,
-    variant: Variant,
-    invocation: Invocation,
-    state: UserState,
-    watch: CompilerWatch,
-    scratch: Path,
-    progress: Progress,
-) -> _Steady:
+def _until_steady(this: _Pass) -> _Steady:
     for call in range(1, WARM_UPS + 1):
-        progress(f"{variant.name}: warm-up, call {call}")
-        state.before_call()
-        invocation()
-    subject.device.synchronize()
-    state.forget_unchanged()
+        this.progress(f"warm-up, call {call}")
+        args, kwargs = this.state.before_call()
+        this.invocation(args, kwargs)
+        if call == 1:
+            this.state.look_closely()
+    this.subject.device.synchronize()
+    this.state.forget_unchanged()
     seen: list[int] = []
     previous: Counter[object] | None = None
     for call in range(WARM_UPS + 1, MOST_CALLS + 1):
-        progress(f"{variant.name}: profiling, call {call}")
-        state.before_call()
-        before = watch.compilations
-        outcome = _profile(subject, variant, invocation, scratch)
-        compiled = watch.compilations > before
+        this.progress(f"profiling, call {call}")
+        before = (this.watch.compilations, this.watch.graphs)
+        outcome = _profile(this, *this.state.before_call())
+        compiled = (this.watch.compilations, this.watch.graphs) != before
         launched = _launched(outcome)
         seen.append(_work_done(outcome))
         if isinstance(outcome, Capture) and launched == previous and not compiled:
@@ -177,17 +196,15 @@ def _until_steady(
     return _Steady(outcome, False, seen, compiled)
 
 
-def _profile(
-    subject: Subject, variant: Variant, call: Callable[[], None], scratch: Path
-) -> Outcome:
-    trace = scratch / "trace.json"
-    subject.device.profile(call, trace)
-    if subject.device.kind != "cpu":
-        return read_trace(trace, variant.name, mark=MARK)
+def _profile(this: _Pass, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Outcome:
+    trace = this.scratch / "trace.json"
+    this.subject.device.profile(lambda: this.invocation(args, kwargs), trace)
+    if this.subject.device.kind != "cpu":
+        return read_trace(trace, this.variant.name, mark=MARK)
     records = read_operations(trace)
     if records is None:
-        return Unmeasured(variant.name, ANOTHER_PROFILER)
-    return Capture(variant.name, subject.environment, records=records)
+        return Unmeasured(this.variant.name, ANOTHER_PROFILER)
+    return Capture(this.variant.name, this.subject.environment, records=records)
 
 
 def _launched(outcome: Outcome) -> Counter[object]:
@@ -215,17 +232,20 @@ def _is_empty(outcome: Outcome) -> bool:
     return isinstance(outcome, Capture) and len(outcome.records) == 0
 
 
-def _with_fresh_arguments(
-    subject: Subject, variant: Variant, called: Callable[..., Any], scratch: Path
-) -> tuple[_Steady, Note] | None:
+def _with_fresh_arguments(this: _Pass) -> tuple[_Steady, Note] | None:
     """Whether an empty call has work to do when it has not seen its arguments before."""
+    subject = this.subject
     if not any(True for _ in tensors((subject.arguments.args, subject.arguments.kwargs))):
         return None
     outcomes: list[Outcome] = []
     kept: list[Arguments] = []  # so that no address comes back
     for i in range(1, _FRESH_CALLS + 1):
-        kept.append(subject.remake(subject.seed + i))
-        outcomes.append(_profile(subject, variant, Invocation(called, kept[-1], subject), scratch))
+        try:
+            kept.append(subject.remake(subject.seed + i))
+        except Exception:  # noqa: BLE001  the user's maker gives no second set
+            return None
+        this.state.before_call()  # gradients, too
+        outcomes.append(_profile(this, kept[-1].args, kept[-1].kwargs))
     launched = [_launched(o) for o in outcomes]
     if _is_empty(outcomes[-1]) or isinstance(outcomes[-1], Unmeasured):
         return None
@@ -238,28 +258,57 @@ def _with_fresh_arguments(
     return steady, Note("memoised", detail)
 
 
-def _compile_notes(
-    subject: Subject, variant: Variant, watch: CompilerWatch, steady: _Steady
-) -> list[Note]:
+def _compile_notes(this: _Pass, steady: _Steady) -> list[Note]:
+    name, watch = this.variant.name, this.watch
     notes: list[Note] = []
-    if VARIANTS[variant.kind].compiles:
+    if VARIANTS[this.variant.kind].compiles:
         if watch.graphs == 0:
-            detail = f"0 graphs compiled: '{variant.name}' ran as eager code"
-            notes.append(Note("not-compiled", detail))
+            notes.append(Note("not-compiled", f"0 graphs compiled: '{name}' ran as eager code"))
         if watch.cudagraph_skips:
-            detail = f"CUDA graphs skipped {watch.cudagraph_skips} times, for Inductor's reasons"
+            why = "; ".join(watch.skip_reasons) or "for Inductor's reasons"
+            detail = f"CUDA graphs skipped {watch.cudagraph_skips} times: {why}"
             notes.append(Note("cudagraphs-skipped", detail))
         if watch.blind:
             notes.append(Note("compiler-unknown", watch.blind))
-        if subject.device.kind == "cpu" and not cpp_kernels_recordable():
-            detail = f"cannot tell on torch {subject.environment.torch} what Inductor generated"
+        if this.subject.device.kind == "cpu" and not cpp_kernels_recordable():
+            torch = this.subject.environment.torch
+            detail = f"cannot tell on torch {torch} what Inductor generated"
             notes.append(Note("generated-unknown", detail))
-    if watch.limit:
-        detail = f"'{variant.name}' ran as eager code: the {watch.limit} was reached"
+    if watch.limit and _is_partly_compiled(steady.outcome):
+        detail = f"'{name}' ran in part as eager code: the {watch.limit} was reached"
+        notes.append(Note("recompile-limit-in-part", detail))
+    elif watch.limit:
+        detail = f"'{name}' ran as eager code: the {watch.limit} was reached"
         notes.append(Note("recompile-limit", detail))
     if steady.compiled_last:
         detail = "recompiled in the profiled call: this is no steady state"
         notes.append(Note("recompiled", detail))
+    return notes
+
+
+def _is_partly_compiled(outcome: Outcome) -> bool:
+    """Whether kernels of Inductor's ran; an upper bound, for a user may name one like that."""
+    if not isinstance(outcome, Capture):
+        return False
+    return any(r.activity == "generated" or r.name[:7] == "triton_" for r in outcome.rows())
+
+
+def _state_notes(state: UserState) -> list[Note]:
+    notes: list[Note] = []
+    if state.mutated:
+        detail = "the call changes its arguments in place; each call got them as they were at first"
+        notes.append(Note("mutates-arguments", detail))
+    if state.module_changed:
+        detail = (
+            "the call changes the module's parameters or buffers; each call got them as they were"
+            " at first"
+        )
+        notes.append(Note("mutates-module", detail))
+    if state.unrestored:
+        detail = (
+            "what the call changed in place could not be put back: later calls got other values"
+        )
+        notes.append(Note("not-restored", detail))
     return notes
 
 

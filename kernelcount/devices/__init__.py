@@ -17,6 +17,9 @@ DEVICES: dict[str, Device] = {
     "fake": Fake(),
 }
 HIDDEN = frozenset({"fake"})
+_ALSO = {"gpu": "cuda", "nvidia": "cuda", "hip": "cuda", "rocm": "cuda", "amd": "cuda"}
+_ALSO |= {"intel": "xpu", "sycl": "xpu", "host": "cpu"}
+_LONGEST_INDEX = 4  # digits
 
 
 def names() -> str:
@@ -31,13 +34,26 @@ def parse(text: str) -> tuple[Device, str]:
     """
     kind, colon, index = text.partition(":")
     device = DEVICES.get(kind)
-    if device is None or (colon and not (index.isdecimal() and isinstance(device, Gpu))):
-        near = difflib.get_close_matches(kind, set(DEVICES) - HIDDEN, n=1)
-        hint = f"; did you mean {near[0]}?" if near and near[0] != text else ""
-        raise UsageError(f"--device {text!r} is not one of {names()}{hint}")
+    hidden = kind in HIDDEN and DEVICES[kind].missing() is not None
+    if device is None or hidden or (colon and not (_is_index(index) and isinstance(device, Gpu))):
+        raise UsageError(f"--device {text!r} is not one of {names()}{_nearest(text, kind)}")
     if colon and isinstance(device, Gpu):
-        return Gpu(device.kind, device.summary, int(index)), text
-    return device, "cpu" if kind == "fake" else kind
+        return Gpu(device.kind, device.summary, int(index)), f"{kind}:{int(index)}"
+    return device, "cpu" if kind in HIDDEN else kind
+
+
+def _is_index(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_INDEX
+
+
+def _nearest(text: str, kind: str) -> str:
+    shown = set(DEVICES) - HIDDEN
+    lower = kind.strip().lower()
+    near = _ALSO.get(lower) or next(iter(difflib.get_close_matches(lower, shown, n=1)), None)
+    if near is None or near == text:
+        return ""
+    example = f"{near}:0" if ":" in text and isinstance(DEVICES[near], Gpu) else near
+    return f"; did you mean {example}?"
 
 
 def choose(text: str | None) -> tuple[Device, str]:

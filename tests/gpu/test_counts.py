@@ -12,6 +12,14 @@ pytestmark = pytest.mark.gpu
 HERE = Path(__file__).parent
 
 
+@pytest.fixture(autouse=True)
+def _a_gpu():
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("needs an NVIDIA GPU")
+
+
 def run(target, *flags, code=0):
     """The JSON document of a run on the GPU, and stderr."""
     command = [sys.executable, "-m", "kernelcount", "run", f"{HERE}/{target}", *flags]
