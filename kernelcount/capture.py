@@ -11,7 +11,7 @@ import os
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import GeneratorType
 from typing import Any
@@ -60,6 +60,11 @@ class Subject:
     backward: bool = False
     no_grad: bool = False
     notes: tuple[Note, ...] = ()
+    fresh: list[Arguments] = field(default_factory=list)
+    """Further sets of arguments that were made, kept so that no address of theirs comes back."""
+
+
+_Given = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class Invocation:
@@ -161,19 +166,20 @@ def measure(
         stack.enter_context(kind.during())
         invocation = Invocation(kind.apply(function, variant), subject)
         this = _Pass(subject, variant, invocation, state, watch, scratch, progress)
-        steady = _until_steady(this)
-        notes = [*subject.notes, *_compile_notes(this, steady), *_state_notes(state)]
+        steady = _until_steady(this, state.before_call)
+        notes = list(subject.notes)
         if _is_empty(steady.outcome) and (fresh := _with_fresh_arguments(this)) is not None:
             steady, note = fresh
             notes.append(note)
+        notes += [*_compile_notes(this, steady), *_state_notes(state)]
         return _with_context(steady, subject, notes)
 
 
-def _until_steady(this: _Pass) -> _Steady:
+def _until_steady(this: _Pass, given: Callable[[], _Given]) -> _Steady:
+    """Call until two calls agree; `given` makes the arguments ready before each, unrecorded."""
     for call in range(1, WARM_UPS + 1):
         this.progress(f"warm-up, call {call}")
-        args, kwargs = this.state.before_call()
-        this.invocation(args, kwargs)
+        this.invocation(*given())
         if call == 1:
             this.state.look_closely()
     this.subject.device.synchronize()
@@ -183,7 +189,7 @@ def _until_steady(this: _Pass) -> _Steady:
     for call in range(WARM_UPS + 1, MOST_CALLS + 1):
         this.progress(f"profiling, call {call}")
         before = (this.watch.compilations, this.watch.graphs)
-        outcome = _profile(this, *this.state.before_call())
+        outcome = _profile(this, *given())
         compiled = (this.watch.compilations, this.watch.graphs) != before
         launched = _launched(outcome)
         seen.append(_work_done(outcome))
@@ -237,24 +243,23 @@ def _with_fresh_arguments(this: _Pass) -> tuple[_Steady, Note] | None:
     subject = this.subject
     if not any(True for _ in tensors((subject.arguments.args, subject.arguments.kwargs))):
         return None
-    outcomes: list[Outcome] = []
-    kept: list[Arguments] = []  # so that no address comes back
-    for i in range(1, _FRESH_CALLS + 1):
-        try:
-            kept.append(subject.remake(subject.seed + i))
-        except Exception:  # noqa: BLE001  the user's maker gives no second set
-            return None
+
+    def unseen() -> _Given:
         this.state.before_call()  # gradients, too
-        outcomes.append(_profile(this, kept[-1].args, kept[-1].kwargs))
-    launched = [_launched(o) for o in outcomes]
-    if _is_empty(outcomes[-1]) or isinstance(outcomes[-1], Unmeasured):
+        subject.fresh.append(subject.remake(subject.seed + len(subject.fresh) + 1))
+        return subject.fresh[-1].args, subject.fresh[-1].kwargs
+
+    try:
+        arguments = unseen()
+    except Exception:  # noqa: BLE001  the user's maker gives no second set
         return None
-    count = _work_done(outcomes[-1])
+    if _is_empty(_profile(this, *arguments)):
+        return None
+    steady = _until_steady(this, unseen)
     detail = (
         "repeated calls launch nothing: the result is remembered from the first call; counted with"
-        f" arguments it had not seen ({count})"
+        f" arguments it had not seen ({_work_done(steady.outcome)})"
     )
-    steady = _Steady(outcomes[-1], launched[0] == launched[1], [0, count], False)
     return steady, Note("memoised", detail)
 
 
@@ -266,7 +271,7 @@ def _compile_notes(this: _Pass, steady: _Steady) -> list[Note]:
             notes.append(Note("not-compiled", f"0 graphs compiled: '{name}' ran as eager code"))
         if watch.cudagraph_skips:
             why = "; ".join(watch.skip_reasons) or "for Inductor's reasons"
-            detail = f"CUDA graphs skipped {watch.cudagraph_skips} times: {why}"
+            detail = f"CUDA graphs skipped ({watch.cudagraph_skips}): {why}"
             notes.append(Note("cudagraphs-skipped", detail))
         if watch.blind:
             notes.append(Note("compiler-unknown", watch.blind))

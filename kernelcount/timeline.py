@@ -50,6 +50,7 @@ _TAKEN: frozenset[type[Event]] = frozenset((*_ACTIVITY, *_HOST, Op, Annotation, 
 # As plain integers: an enum's members are hashed by a function written in Python.
 _LAUNCHING = frozenset(map(int, (Call.LAUNCH, Call.GRAPH, Call.MEMORY)))
 _CAPTURING = frozenset(map(int, (Call.CAPTURE_BEGIN, Call.CAPTURE_END)))
+_AT_ONCE = 1000  # rows that are taken together: column by column costs less than row by row
 _MOST_NAMES = 1000  # names of calls, or of annotations for the error that lists them, that are kept
 _MOST_NS = 1 << 62  # nanoseconds beyond this do not fit a column
 _Columns = tuple["array[int]", ...]
@@ -86,11 +87,18 @@ class Timeline:
         self.rows = self.host_rows = self.compiled = 0
         self.phaseless = self.unpaired = self.unended = self.endless = 0
         self._calls: dict[str, int] = {}
+        self._pending: list[Event] = []
         self._open: dict[tuple[object, ...], list[Event]] = {}
 
-    def add(self, batch: Sequence[object]) -> None:
+    def add(self, batch: Iterable[object]) -> None:
         """Take rows; those of no role are passed over."""
-        rows: list[Any] = [row for row in batch if type(row) in _TAKEN]
+        pending: list[Any] = self._pending
+        pending += [row for row in batch if type(row) in _TAKEN]
+        if len(pending) >= _AT_ONCE:
+            self._add_pending()
+
+    def _add_pending(self) -> None:
+        rows, self._pending = self._pending, []
         if {row.ph for row in rows} - {"X"}:
             rows = self._whole(rows)
         self._take(rows)
@@ -141,6 +149,7 @@ class Timeline:
 
     def close(self) -> None:
         """All rows are in: a begin without an end has no duration."""
+        self._add_pending()
         rows = [begin for stack in self._open.values() for begin in stack]
         self._open.clear()
         self.unpaired += sum(type(row) is not Other for row in rows)

@@ -375,7 +375,7 @@ def test_a_limit_reached_in_a_part_of_the_function_is_told_apart(count, target):
             y = (x * 2).cos()
             return part(y, tag())
     """)
-    with torch._dynamo.config.patch(recompile_limit=2):  # each recompilation takes a second
+    with torch._dynamo.config.patch(recompile_limit=1):  # each recompilation takes a second
         outcome = count(f"{spec}:f", "compile", sizes=(8,))["compile"]
     assert "recompile-limit-in-part" in codes(outcome)
     assert "recompile-limit" not in codes(outcome)

@@ -173,8 +173,7 @@ EAGER = {
 """ATen operations that do work, in one steady call."""
 
 COMPILED = {
-    "add_relu": (0, 1), "mlp": (2, 1), "two_sums": (0, 1), "attention_by_hand": (1, 0),
-    "conv_bn_relu": (1, 2), "dropout": (1, 1), "einsum": (1, 0), "views_only": (0, 0),
-    "where_alone": (1, 1),
+    "add_relu": (0, 1), "mlp": (2, 1), "attention_by_hand": (1, 0), "dropout": (1, 1),
+    "einsum": (1, 0), "views_only": (0, 0), "where_alone": (1, 1),
 }  # fmt: skip
 """ATen operations, and kernels that Inductor generates, of the compiled function."""
