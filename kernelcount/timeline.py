@@ -12,6 +12,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import compress, count, islice
 from operator import eq, le
 from typing import Any, NamedTuple
@@ -50,7 +51,6 @@ _TAKEN: frozenset[type[Event]] = frozenset((*_ACTIVITY, *_HOST, Op, Annotation, 
 # As plain integers: an enum's members are hashed by a function written in Python.
 _LAUNCHING = frozenset(map(int, (Call.LAUNCH, Call.GRAPH, Call.MEMORY)))
 _CAPTURING = frozenset(map(int, (Call.CAPTURE_BEGIN, Call.CAPTURE_END)))
-_AT_ONCE = 1000  # rows that are taken together: column by column costs less than row by row
 _MOST_NAMES = 1000  # names of calls, or of annotations for the error that lists them, that are kept
 _MOST_NS = 1 << 62  # nanoseconds beyond this do not fit a column
 _Columns = tuple["array[int]", ...]
@@ -87,18 +87,11 @@ class Timeline:
         self.rows = self.host_rows = self.compiled = 0
         self.phaseless = self.unpaired = self.unended = self.endless = 0
         self._calls: dict[str, int] = {}
-        self._pending: list[Event] = []
         self._open: dict[tuple[object, ...], list[Event]] = {}
 
     def add(self, batch: Iterable[object]) -> None:
         """Take rows; those of no role are passed over."""
-        pending: list[Any] = self._pending
-        pending += [row for row in batch if type(row) in _TAKEN]
-        if len(pending) >= _AT_ONCE:
-            self._add_pending()
-
-    def _add_pending(self) -> None:
-        rows, self._pending = self._pending, []
+        rows: list[Any] = [row for row in batch if type(row) in _TAKEN]
         if {row.ph for row in rows} - {"X"}:
             rows = self._whole(rows)
         self._take(rows)
@@ -149,7 +142,6 @@ class Timeline:
 
     def close(self) -> None:
         """All rows are in: a begin without an end has no duration."""
-        self._add_pending()
         rows = [begin for stack in self._open.values() for begin in stack]
         self._open.clear()
         self.unpaired += sum(type(row) is not Other for row in rows)
@@ -284,8 +276,9 @@ class Timeline:
             end = row.ts + row.dur if valid and row.dur is not None else math.inf
             ranges.append(Range(row.ts, end, row.pid, row.name))
 
+    @cached_property
     def order(self) -> Sequence[int]:
-        """The records by start; those without one come first."""
+        """The records by start, once all rows are in; those without one come first."""
         start = self.start
         if all(map(le, start, islice(start, 1, None))):
             return range(len(start))
@@ -293,7 +286,7 @@ class Timeline:
 
     def alike(self) -> list[list[int]]:
         """Groups of records that are alike in all that is kept of them, in order of the file."""
-        order = self.order()
+        order = self.order
         starts = list(map(self.start.__getitem__, order))
         groups: list[list[int]] = []
         same: dict[tuple[int, ...], list[int]] = {}
@@ -400,7 +393,7 @@ class Settled:
 
     def _order(self) -> Sequence[int]:
         """The records that count by start, those without one last."""
-        order, start = self.timeline.order(), self.timeline.start
+        order, start = self.timeline.order, self.timeline.start
         if self._dropped:
             order = [i for i in order if i not in self._dropped]
         if order and start[order[0]] == NO_TIME:

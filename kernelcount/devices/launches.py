@@ -17,7 +17,7 @@ from kernelcount.devices.calls import Call
 from kernelcount.model import NO_TIME
 
 # Compared with columns of integers, which is slower with an enum's members.
-_GRAPH, _MEMORY = int(Call.GRAPH), int(Call.MEMORY)
+_LAUNCH, _GRAPH, _MEMORY = int(Call.LAUNCH), int(Call.GRAPH), int(Call.MEMORY)
 
 NONE = -1
 """In a column of indices: there is none."""
@@ -189,23 +189,25 @@ class Pairing:
         """Take the launches from index `first` on."""
         correlations = self._launches.correlation[first:]
         calls = self._launches.call[first:]
+        # By hand what a method for one launch would do: there are as many as kernels.
+        take = {_LAUNCH: self._early[1].pop, _MEMORY: self._early[0].pop}
+        wait = {_LAUNCH: self._waiting[1].setdefault, _MEMORY: self._waiting[0].setdefault}
         for i, (correlation, call) in enumerate(zip(correlations, calls, strict=True), first):
             if correlation == NO_TIME:
                 continue
             if call == _GRAPH:
                 self._add_graph(i, correlation)
                 continue
-            kernels = call != _MEMORY
-            record = self._early[kernels].pop(correlation, None)
+            record = take[call](correlation, None)
             if record is None:
-                if self._waiting[kernels].setdefault(correlation, i) != i:
+                if wait[call](correlation, i) != i:
                     self._leftover.append(i)
             elif isinstance(record, int):
                 self.launch[record] = i
             else:
                 self.launch[record.popleft()] = i
                 if record:
-                    self._early[kernels][correlation] = record
+                    self._early[call == _LAUNCH][correlation] = record
 
     def _add_graph(self, launch: int, correlation: int) -> None:
         if self._graphs.setdefault(correlation, launch) != launch:

@@ -17,16 +17,19 @@ from kernelcount.traces.source import Source
 
 
 class Args(msgspec.Struct, frozen=True, gc=False):
-    """The arguments of a device or host row that are used. Sizes are in bytes."""
+    """The arguments of a device or host row that are used, in Kineto's order. Sizes are in bytes.
 
-    correlation: int | None = None
+    msgspec looks for a key first where it stands in this order.
+    """
+
+    external_id: int | None = msgspec.field(default=None, name="External id")
     device: int | None = None
     stream: int | str | None = None
-    external_id: int | None = msgspec.field(default=None, name="External id")
-    grid: tuple[int, ...] | None = None
-    block: tuple[int, ...] | None = None
+    correlation: int | None = None
     registers: int | None = msgspec.field(default=None, name="registers per thread")
     shared_memory: int | None = msgspec.field(default=None, name="shared memory")
+    grid: tuple[int, ...] | None = None
+    block: tuple[int, ...] | None = None
     graph_node: int | None = msgspec.field(default=None, name="graph node id")
 
     def completed(self, other: Args) -> Args:
