@@ -47,11 +47,15 @@ def run(job: Job, runner: Callable[..., object], progress: Callable[[str], None]
 
 def _check(job: Job) -> None:
     """What can be refused without torch is refused before a worker starts."""
-    from kernelcount import devices, inputs, variants
+    from kernelcount import devices, inputs, paper, variants
 
     variants.parse_all(job.variants)
     if job.device is not None:
         devices.parse(job.device)
+    if job.gpu is not None:
+        paper.find(job.gpu)
+        if job.device not in (None, "paper"):
+            raise UsageError(f"--gpu {job.gpu} is for --device paper, not for {job.device}")
     for spec in job.inputs:
         inputs.parse_spec(spec)
     if job.dtype is not None and job.dtype not in inputs.DTYPES:

@@ -21,6 +21,7 @@ from kernelcount.errors import NotMeasuredError
 from kernelcount.inputs import Arguments
 from kernelcount.model import Capture, Environment, Note, Outcome, Target, Unmeasured
 from kernelcount.operations import read_operations
+from kernelcount.paper.gpu import PretendedGpu
 from kernelcount.probes.compiler import CompilerWatch
 from kernelcount.reading import ANOTHER_PROFILER, read_trace
 from kernelcount.state import UserState, tensors
@@ -35,6 +36,10 @@ MOST_CALLS = 12
 """torch gives up recompiling at 8 (torch._dynamo.config.recompile_limit), so calls 9 and 10 must
 agree; two more are for records that the profiler lost.
 """
+
+PAPER_WARM_UPS = 2
+"""Calls on paper before the one that counts: in the second a size that changed becomes dynamic
+(torch._dynamo.config.automatic_dynamic_shapes)."""
 
 _FRESH_CALLS = 2
 
@@ -68,10 +73,10 @@ class Invocation:
         self.function, self.arguments, self.subject = function, arguments, subject
         self._seeds: dict[tuple[object, ...], Any] = {}
 
-    def __call__(self) -> None:
+    def __call__(self) -> Any:
         """Call it, consume what it yields, and go backward where that was asked for.
 
-        Raises whatever the user's code raises.
+        Gives what the call gave. Raises whatever the user's code raises.
         """
         import torch
 
@@ -81,6 +86,7 @@ class Invocation:
                 result = list(result)
         if self.subject.backward:
             self._backward(result)
+        return result
 
     def _backward(self, result: Any) -> None:
         import torch
@@ -121,6 +127,8 @@ def measure(
 
     Raises whatever the user's code raises, with the profiler stopped and their state put back.
     """
+    if isinstance(subject.device, PretendedGpu):
+        return _measure_on_paper(subject, subject.device, variant, function, progress)
     kind = VARIANTS[variant.kind]
     state = UserState(function, (subject.arguments.args, subject.arguments.kwargs))
     with ExitStack() as stack:
@@ -140,6 +148,43 @@ def measure(
     if state.mutated:
         detail = "the call changes its arguments in place; each call got them as they were at first"
         notes.append(Note("mutates-arguments", detail))
+    return _with_context(steady, subject, notes)
+
+
+def _measure_on_paper(
+    subject: Subject,
+    gpu: PretendedGpu,
+    variant: Variant,
+    function: Callable[..., Any],
+    progress: Progress,
+) -> Outcome:
+    """Count one variant for a GPU that is not there: the first call in which nothing is compiled."""
+    kind = VARIANTS[variant.kind]
+    given = (subject.arguments.args, subject.arguments.kwargs)
+    with ExitStack() as stack:
+        stack.enter_context(gpu.prepare())
+        state = UserState(function, given)
+        stack.callback(state.restore)
+        watch = stack.enter_context(CompilerWatch())
+        stack.enter_context(kind.during())
+        invocation = Invocation(kind.apply(function, variant), subject.arguments, subject)
+        for call in range(1, PAPER_WARM_UPS + 1):
+            progress(f"{variant.name}: on paper, call {call}")
+            state.before_call()
+            invocation()
+        for call in range(PAPER_WARM_UPS + 1, MOST_CALLS + 1):
+            progress(f"{variant.name}: on paper, call {call}")
+            state.before_call()
+            before = watch.compilations
+            records, paper, noted = gpu.count(invocation, given)
+            if watch.compilations == before:
+                break
+        compiled_last = watch.compilations > before
+        steady = _Steady(
+            Capture(variant.name, records=records, basis="paper", paper=paper),
+            not compiled_last, [], compiled_last,
+        )  # fmt: skip
+        notes = [*subject.notes, *_compile_notes(subject, variant, watch, steady), *noted]
     return _with_context(steady, subject, notes)
 
 
@@ -178,7 +223,7 @@ def _until_steady(
 
 
 def _profile(
-    subject: Subject, variant: Variant, call: Callable[[], None], scratch: Path
+    subject: Subject, variant: Variant, call: Callable[[], object], scratch: Path
 ) -> Outcome:
     trace = scratch / "trace.json"
     subject.device.profile(call, trace)

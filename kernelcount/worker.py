@@ -110,9 +110,13 @@ class _Session:
 
     def __init__(self, job: Job) -> None:
         from kernelcount import devices, target
+        from kernelcount.paper import gpu
 
         self.job = job
+        self.device: Any
         self.device, self.device_name = devices.choose(job.device)
+        if self.device.kind == "paper":
+            self.device = gpu.of_card(job.gpu, traced=bool(job.traces))
         self.loaded = target.load(job.spec)
         self.environment = replace(self.device.environment(), kernelcount=__version__)
         if job.evaluate:
@@ -129,9 +133,21 @@ class _Session:
 
     def subject(self, size: int | None) -> Any:
         """The target at one size, its arguments made. Raises KernelcountError where that fails."""
+        from kernelcount.paper.values import ValueNeeded
+
         if size not in self._subjects:
             self._subjects.clear()  # the arguments of another size would only take memory
-            self._subjects[size] = self._make(size)
+            try:
+                self._subjects[size] = self._make(size)
+            except ValueNeeded as needed:
+                return self._with_values(size, needed.op)
+        return self._subjects[size]
+
+    def _with_values(self, size: int | None, op: str) -> Any:
+        """The same with real values behind the shapes, since `op` asks for one."""
+        self.device.use_values(op)
+        self._subjects.clear()
+        self._subjects[size] = self._make(size)
         return self._subjects[size]
 
     def _make(self, size: int | None) -> Any:
@@ -188,7 +204,7 @@ class _Session:
 
     def measure(self, step: Step, subject: Any, send: Send) -> tuple[Outcome, str]:
         """The outcome of one variant, and what is to be said of it on stderr."""
-        from kernelcount import capture, target, variants
+        from kernelcount import target, variants
 
         variant = variants.parse(step.variant)
         with tempfile.TemporaryDirectory(prefix="kernelcount-") as folder:
@@ -196,9 +212,7 @@ class _Session:
                 function = self.loaded.function
                 if variant.spec is not None:
                     function = target.load(variant.spec).function
-                outcome = capture.measure(
-                    subject, variant, function, Path(folder), lambda text: send(Progress(text))
-                )
+                outcome = self._count(step, subject, variant, function, Path(folder), send)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001  whatever user code raises costs a variant
@@ -210,6 +224,23 @@ class _Session:
             if step.trace is not None:
                 _keep(Path(folder) / "trace.json", Path(step.trace))
         return outcome, ""
+
+
+    def _count(
+        self, step: Step, subject: Any, variant: Any, function: Any, folder: Path, send: Send
+    ) -> Outcome:
+        """Count; on paper once more, with values, where the function asks for one."""
+        from kernelcount import capture
+        from kernelcount.paper.values import ValueNeeded
+
+        def say(text: str) -> None:
+            send(Progress(text))
+
+        try:
+            return capture.measure(subject, variant, function, folder, say)
+        except ValueNeeded as needed:
+            subject = self._with_values(step.size, needed.op)
+            return capture.measure(subject, variant, function, folder, say)
 
 
 def _beside(spec: str, name: str) -> str:

@@ -8,12 +8,14 @@ from kernelcount.devices.base import Device as Device
 from kernelcount.devices.cpu import Cpu
 from kernelcount.devices.fake import Fake
 from kernelcount.devices.gpu import Gpu
+from kernelcount.devices.paper import OnPaper
 from kernelcount.errors import NotMeasuredError, UsageError
 
 DEVICES: dict[str, Device] = {
     "cuda": Gpu("cuda", "NVIDIA and AMD GPUs"),
     "xpu": Gpu("xpu", "Intel GPUs"),
     "cpu": Cpu(),
+    "paper": OnPaper(),
     "fake": Fake(),
 }
 HIDDEN = frozenset({"fake"})
@@ -37,17 +39,17 @@ def parse(text: str) -> tuple[Device, str]:
         raise UsageError(f"--device {text!r} is not one of {names()}{hint}")
     if colon and isinstance(device, Gpu):
         return Gpu(device.kind, device.summary, int(index)), text
-    return device, "cpu" if kind == "fake" else kind
+    return device, {"fake": "cpu", "paper": "cuda"}.get(kind, kind)
 
 
 def choose(text: str | None) -> tuple[Device, str]:
-    """The device asked for, or the GPU here, or the CPU.
+    """The device asked for, or the GPU here, or paper.
 
     Raises UsageError for an unknown name, NotMeasuredError where there is no such device.
     """
     if text is None:
-        text = next((n for n in ("cuda", "xpu") if DEVICES[n].missing() is None), "cpu")
+        text = next((n for n in ("cuda", "xpu") if DEVICES[n].missing() is None), "paper")
     device, name = parse(text)
     if reason := device.missing():
-        raise NotMeasuredError(f"{reason}; --device cpu counts operations on the CPU")
+        raise NotMeasuredError(f"{reason}; --device paper counts without one")
     return device, name

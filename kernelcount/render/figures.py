@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kernelcount.model import Capture, Environment, Note, Outcome, Row, Unmeasured, note_codes
+from kernelcount.model import Capture, Environment, Note, Outcome, Paper, Row, Unmeasured, note_codes
 from kernelcount.render.wording import clean, duration, ratio, setting
 
 EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})
@@ -71,6 +71,11 @@ class Figures:
         return bool(self.capture and self.capture.basis == "paper")
 
     @property
+    def paper(self) -> Paper | None:
+        """What was worked out for a GPU on which nothing ran."""
+        return self.capture.paper if self.capture else None
+
+    @property
     def in_part(self) -> bool:
         """Whether the counts are only what was seen, there being more or perhaps more."""
         lost = self.capture is not None and self.capture.complete is False
@@ -122,6 +127,10 @@ def figures(outcome: Outcome) -> Figures:
     kernels, copies, fills = (
         count[a] if reason is None or count[a] else None for a in ("kernel", "copy", "fill")
     )
+    if capture.paper is not None:
+        # The rules do not see the copies and fills inside of library calls.
+        copies = None if capture.paper.at_least else copies
+        return Figures(outcome.name, reason, capture, rows, kernels, copies)
     time = _kernel_time(rows) if kernels else kernels
     return Figures(
         outcome.name,

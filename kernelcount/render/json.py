@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from kernelcount.errors import KernelcountError
@@ -30,7 +31,7 @@ def render(report: Report) -> str:
         "command": report.command,
         "environment": _environment(report.environment),
         "target": {"spec": target.spec, "inputs": list(target.inputs)} if target else None,
-        "floor": None,
+        "floor": _floor(report.outcomes),
     }
     if report.command == "run" and len(report.runs) > 1:
         document["sizes"] = [
@@ -87,8 +88,7 @@ def _variant(outcome: Outcome, report: Report) -> dict[str, Any]:
         "busy_ns": f.busy_ns,
         "call_time_ns": None,
         "cpu_ops": {"aten": f.aten, "generated": f.generated} if f.on_cpu else None,
-        "bytes": None,
-        "transfers": None,
+        **_on_paper(f),
         **_lists(f),
         "syncs": None,
         "notes": [{"code": n.code, "detail": n.detail} for n in f.notes],
@@ -96,6 +96,30 @@ def _variant(outcome: Outcome, report: Report) -> dict[str, Any]:
     if capture and capture.environment not in (report.environment, Environment()):
         entry["environment"] = _environment(capture.environment)
     return entry
+
+
+def _floor(outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
+    """The least that any variant can move: no more than one of them does move."""
+    papers = [p for o in outcomes if (p := figures(o).paper) is not None and p.unit]
+    if not papers:
+        return None
+    least = min(min(p.floor, p.read + p.written) for p in papers)
+    return {"bytes": least, "transfers": least / papers[0].unit}
+
+
+def _on_paper(f: Figures) -> dict[str, Any]:
+    """Show what was worked out and not measured; null where it was not."""
+    paper = f.paper
+    if paper is None:
+        return {"bytes": None, "transfers": None}
+    return {
+        "generated": paper.generated,
+        "library": paper.library,
+        "at_least": paper.at_least,
+        "bytes": {"read": paper.read, "written": paper.written, "basis": "modelled"},
+        "transfers": paper.transfers,
+        "bound_ns": paper.bound_ns,
+    }
 
 
 def _lists(f: Figures) -> dict[str, Any]:
