@@ -162,10 +162,10 @@ def _measure_on_paper(
     kind = VARIANTS[variant.kind]
     given = (subject.arguments.args, subject.arguments.kwargs)
     with ExitStack() as stack:
-        stack.enter_context(gpu.prepare())
+        watch = stack.enter_context(CompilerWatch())
+        stack.enter_context(gpu.prepare(compiles=kind.compiles))
         state = UserState(function, given)
         stack.callback(state.restore)
-        watch = stack.enter_context(CompilerWatch())
         stack.enter_context(kind.during())
         invocation = Invocation(kind.apply(function, variant), subject.arguments, subject)
         for call in range(1, PAPER_WARM_UPS + 1):
@@ -176,15 +176,14 @@ def _measure_on_paper(
             progress(f"{variant.name}: on paper, call {call}")
             state.before_call()
             before = watch.compilations
-            records, paper, noted = gpu.count(invocation, given)
-            if watch.compilations == before:
+            gpu.run(invocation, given)
+            compiled_last = watch.compilations > before
+            if not compiled_last:
                 break
-        compiled_last = watch.compilations > before
-        steady = _Steady(
-            Capture(variant.name, records=records, basis="paper", paper=paper),
-            not compiled_last, [], compiled_last,
-        )  # fmt: skip
-        notes = [*subject.notes, *_compile_notes(subject, variant, watch, steady), *noted]
+    records, paper, noted = gpu.counted()
+    capture = Capture(variant.name, records=records, basis="paper", paper=paper)
+    steady = _Steady(capture, not compiled_last, [], compiled_last)
+    notes = [*subject.notes, *_compile_notes(subject, variant, watch, steady), *noted]
     return _with_context(steady, subject, notes)
 
 

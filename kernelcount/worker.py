@@ -257,13 +257,21 @@ def _explained(error: BaseException, size: int | None, where: str) -> Kernelcoun
         return error
     if memory.is_out_of_memory(error):
         return NotMeasuredError(f"{where}: {memory.explain(error, size)}")
-    if "Torch not compiled with CUDA enabled" in text or "Found no NVIDIA driver" in text:
+    if any(words in text for words in _NEEDS_CUDA):
         return NotMeasuredError(f"{where}: this needs CUDA, and there is none here ({text})")
     if isinstance(error, SystemExit):
         return UserCodeError(f"{where}: the function called sys.exit({error.code!r})")
     first = text.strip().splitlines()[0] if text.strip() else ""
     kind = type(error).__name__
     return UserCodeError(f"{where}: raised {kind}: {first}\n{target.user_traceback(error)}")
+
+
+_NEEDS_CUDA = (
+    "Torch not compiled with CUDA enabled",
+    "Found no NVIDIA driver",
+    "requires CUDA support",
+    "not linked with support for cuda",
+)
 
 
 def _global_notes() -> list[Note]:

@@ -30,8 +30,11 @@ NAMES = (
     "torch._C._get_dispatch_mode",
     "torch._C._TorchDispatchModeKey.FAKE",
     "torch._C.DispatchKey.CompositeImplicitAutograd",
+    "torch._dynamo.callback.callback_handler.register_end_callback",
+    "torch._dynamo.callback.callback_handler.register_start_callback",
     "torch._dynamo.device_interface.CudaInterface.get_device_properties",
     "torch._dynamo.device_interface.CudaInterface.is_bf16_supported",
+    "torch._dynamo.utils.run_node",
     "torch._dynamo.variables.tensor.TensorVariable.specialize",
     "torch._functorch.aot_autograd.make_boxed_func",
     "torch._functorch.config.enable_autograd_cache",
@@ -40,6 +43,8 @@ NAMES = (
     "torch._inductor.config.compile_threads",
     "torch._inductor.config.fx_graph_cache",
     "torch._inductor.config.fx_graph_remote_cache",
+    "torch._inductor.config.joint_custom_pre_pass",
+    "torch._inductor.graph.GraphLowering.can_inline_constant",
     "torch._inductor.graph.GraphLowering.codegen",
     "torch._inductor.graph.GraphLowering.compile_to_module",
     "torch._inductor.inductor_prims.lookup_seed.prim_meta_impl",
@@ -133,11 +138,12 @@ def fake_like(tensor: Any, device: str, mode: Any) -> Any:
     import torch
     from torch._subclasses.fake_tensor import FakeTensor
 
-    with torch.no_grad():
+    # A tensor made under inference mode could not be traced.
+    with torch.inference_mode(False), torch.no_grad():
         meta = torch.empty_strided(
             tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta"
         )
-    return FakeTensor(mode, meta, torch.device(device))
+        return FakeTensor(mode, meta, torch.device(device))
 
 
 def fake_mode_of(values: Sequence[Any]) -> Any:
@@ -171,11 +177,18 @@ def cuda_not_started() -> Any:
 def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
     """Have Dynamo trace ``device="cuda"`` with `stand_in()` as the device, and call it CUDA."""
     import torch
+    import torch._dynamo.utils
     from torch._dynamo.variables.tensor import TensorVariable
     from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+    from torch.fx.node import map_aggregate
 
     dispatch, specialize = FakeTensorMode.dispatch, TensorVariable.specialize
+    run_node = torch._dynamo.utils.run_node
     real_device = FakeTensor.device
+
+    def with_index(value: Any) -> Any:
+        bare = str(value) == "cuda" and isinstance(value, str | torch.device)
+        return torch.device("cuda:0") if bare else value
 
     def on_stand_in(value: Any) -> Any:
         cuda = isinstance(value, torch.device) and value.type == "cuda"
@@ -185,8 +198,15 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
         kwargs = {k: on_stand_in(v) for k, v in (kwargs or {}).items()}
         return dispatch(self, func, types, tuple(map(on_stand_in, args)), kwargs)
 
+    def run(tracer: Any, node: Any, args: Any, kwargs: Any, module: Any) -> Any:
+        # Without its index C++ would look for a CUDA device.
+        args, kwargs = map_aggregate(args, with_index), map_aggregate(kwargs, with_index)
+        if node.op == "call_method" and node.target == "cuda":
+            return args[0].to("cuda:0")
+        return run_node(tracer, node, args, kwargs, module)
+
     def as_cuda(value: Any) -> dict[str, Any]:
-        props = specialize(value)
+        props: dict[str, Any] = specialize(value)
         if props["device"].type == "meta":
             props["device"] = torch.device("cuda:0")
         return props
@@ -202,6 +222,7 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
         return bool(asked(self).type == "cuda")
 
     with (
+        mock.patch.object(torch._dynamo.utils, "run_node", run),
         mock.patch.object(FakeTensorMode, "dispatch", traced),
         mock.patch.object(TensorVariable, "specialize", staticmethod(as_cuda)),
         mock.patch.object(FakeTensor, "device", property(asked, real_device.fset)),
@@ -211,15 +232,41 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
 
 
 @contextmanager
-def without_caches() -> Iterator[None]:
-    """No cache of compiled graphs: a hit would hide the graph from whoever counts."""
+def told_of_compiling(begin: Callable[[], None], end: Callable[[], None]) -> Iterator[None]:
+    """Call `begin` and `end` round whatever torch compiles, a backward graph included."""
+    from torch._dynamo.callback import callback_handler
+
+    def started(_: Any) -> None:
+        begin()
+
+    def ended(_: Any) -> None:
+        end()
+
+    callback_handler.register_start_callback(started)
+    callback_handler.register_end_callback(ended)
+    try:
+        yield
+    finally:
+        callback_handler.remove_start_callback(started)
+        callback_handler.remove_end_callback(ended)
+
+
+@contextmanager
+def inductor_settings(first: Callable[[Any], None]) -> Iterator[None]:
+    """Inductor without caches of graphs: a hit would hide the graph from whoever counts.
+
+    `first` is called with each graph before any other of the joint passes.
+    """
     import torch._functorch.config
     import torch._inductor.config
 
     with (
         torch._functorch.config.patch(enable_autograd_cache=False),
         torch._inductor.config.patch(
-            fx_graph_cache=False, fx_graph_remote_cache=False, compile_threads=1
+            fx_graph_cache=False,
+            fx_graph_remote_cache=False,
+            compile_threads=1,
+            joint_custom_pre_pass=first,
         ),
     ):
         yield
@@ -303,7 +350,12 @@ def lower(graph: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Written
 
     lowering = torch._inductor.graph.GraphLowering
     kept = {k: options[k] for k in _OPTIONS if k in options}
-    with mock.patch.object(lowering, "compile_to_module", stopped), fake_mode_of(inputs):
+    with (
+        mock.patch.object(lowering, "compile_to_module", stopped),
+        # It would write the values of small constants into the code, and fake ones have none.
+        mock.patch.object(lowering, "can_inline_constant", staticmethod(lambda *_: False)),
+        fake_mode_of(inputs),
+    ):
         compile_fx_inner(graph, list(inputs), **kept)
     if not written:
         raise NotMeasuredError("Inductor lowered a graph without writing code for it")
@@ -381,6 +433,7 @@ def device_properties(card: cards.Card) -> Any:
     """What torch.cuda.get_device_properties would say of the card."""
     return SimpleNamespace(
         name=f"NVIDIA {card.name}",
+        gcnArchName=f"NVIDIA {card.name}",  # on NVIDIA's cards torch has the name here, too
         major=card.capability[0],
         minor=card.capability[1],
         multi_processor_count=card.multiprocessors,

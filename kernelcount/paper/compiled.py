@@ -17,7 +17,7 @@ from kernelcount.paper import adapter, rules, wrapper
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call, Log, call_of
 from kernelcount.paper.mode import op_of
-from kernelcount.paper.places import STAND_IN, device_of
+from kernelcount.paper.places import STAND_IN, device_of, is_on
 
 GPU_IN_GRAPHS = "cpu"
 HOST_IN_GRAPHS = "meta"
@@ -25,6 +25,7 @@ HOST_IN_GRAPHS = "meta"
 that takes real memory."""
 
 _TO_GRAPHS = {STAND_IN: GPU_IN_GRAPHS, "cuda": GPU_IN_GRAPHS, "cpu": HOST_IN_GRAPHS}
+_FROM_DECOMPOSITIONS = {"cuda": GPU_IN_GRAPHS}
 _TO_RUN = {GPU_IN_GRAPHS: STAND_IN, "cuda": STAND_IN, HOST_IN_GRAPHS: "cpu"}
 _TO_LOWER = {GPU_IN_GRAPHS: "cuda:0", "cuda": "cuda:0", HOST_IN_GRAPHS: "cpu"}
 
@@ -45,6 +46,7 @@ class Compiler:
     log: Log
     graphs: list[Graph] = field(default_factory=list)
     _stage: str = STAND_IN
+    _originals: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     @contextmanager
     def ready(self, attention: Callable[..., Any]) -> Iterator[None]:
@@ -53,7 +55,7 @@ class Compiler:
 
         op = torch.ops.aten.scaled_dot_product_attention.default
         with (
-            adapter.without_caches(),
+            adapter.inductor_settings(lambda graph: _place(graph, _FROM_DECOMPOSITIONS)),
             adapter.gpu_in_traces(lambda: self._stage),
             adapter.composite(op, attention),
             adapter.inductor_replaced(self.backend),
@@ -64,13 +66,38 @@ class Compiler:
         """What torch.compile calls with each graph."""
         mode = adapter.fake_mode_of(inputs)
         _refuse_host_work(graph)
-        _place(graph, _TO_GRAPHS)
+        self._place_attributes(graph)
+        _place(graph.graph, _TO_GRAPHS)
+        graph.recompile()
         placed = [_placed_input(value, mode) for value in inputs]
-        before, self._stage = self._stage, GPU_IN_GRAPHS
-        try:
+        with self._at(GPU_IN_GRAPHS):
             return adapter.compile_with(graph, placed, self._take)
+
+    @contextmanager
+    def _at(self, stage: str) -> Iterator[None]:
+        """Where the GPU's tensors are in the traces made inside."""
+        before, self._stage = self._stage, stage
+        try:
+            yield
         finally:
             self._stage = before
+
+    def _place_attributes(self, graph: Any) -> None:
+        """Put tensors that a graph holds itself, as an optimizer's parameters, where the GPU is."""
+        import torch
+
+        for node in graph.graph.find_nodes(op="get_attr"):
+            original = getattr(graph, node.target, None)
+            if not is_on(original):
+                continue
+            # Its memory is never touched, so that it takes none.
+            stub = torch.empty_strided(
+                original.shape, original.stride(), dtype=original.dtype, device=GPU_IN_GRAPHS
+            )
+            if isinstance(original, torch.nn.Parameter):
+                stub = torch.nn.Parameter(stub, original.requires_grad)
+            self._originals[id(stub)] = (stub, original)
+            setattr(graph, node.target, stub)
 
     def _take(self, module: Any, inputs: list[Any], options: dict[str, Any]) -> Any:
         index = len(self.graphs)
@@ -78,14 +105,14 @@ class Compiler:
 
         def run(args: list[Any]) -> Any:
             self.log.note_graph(index)
+            held = [self._originals.get(id(a), (a, a))[1] for a in args]
             with self.log.opened(to=False):
-                return _play(module, args)
+                return _play(module, held)
 
         return run
 
     def lowered(self, card: Card) -> list[Call]:
         """The log's calls, with every graph replaced by what Inductor launches for it."""
-        self._stage = ""
         written: dict[int, list[Call]] = {}
         calls: list[Call] = []
         for call in self.log.calls:
@@ -93,7 +120,8 @@ class Compiler:
                 calls.append(call)
                 continue
             if call.graph not in written:
-                written[call.graph] = _lower(self.graphs[call.graph], card)
+                with self._at(""):
+                    written[call.graph] = _lower(self.graphs[call.graph], card)
             calls += written[call.graph]
         return calls
 
@@ -139,14 +167,13 @@ def _place(graph: Any, places: dict[str, str]) -> None:
             return places["cuda"]
         return value
 
-    for node in graph.graph.nodes:
-        if node.op == "call_method" and node.target in ("cuda", "cpu"):
+    for node in graph.nodes:
+        if node.op == "call_method" and node.target in ("cuda", "cpu") and node.target in places:
             node.args = (node.args[0], torch.device(places[node.target]))
             node.target, node.kwargs = "to", {}
         elif node.op in ("call_function", "call_method"):
             node.args = map_aggregate(node.args, placed)
             node.kwargs = map_aggregate(node.kwargs, placed)
-    graph.recompile()
 
 
 def _play(module: Any, args: list[Any]) -> Any:
@@ -179,7 +206,7 @@ def _play(module: Any, args: list[Any]) -> Any:
 
 def _lower(graph: Graph, card: Card) -> list[Call]:
     """What Inductor would launch for a graph on the card."""
-    with adapter.believed_in(card):
+    with adapter.believed_in(card), adapter.inductor_settings(_nothing):
         module, inputs = _retargeted(graph)
         written = adapter.lower(module, inputs, graph.options)
     found = wrapper.calls(written.code)
@@ -193,6 +220,10 @@ def _lower(graph: Graph, card: Card) -> list[Call]:
             source=first.source,
         )  # fmt: skip
     return calls
+
+
+def _nothing(_: Any) -> None:
+    """No pass of ours: the joint passes are over."""
 
 
 def _made(call: wrapper.Call, ops: _Ops) -> Call | None:
@@ -243,6 +274,23 @@ class _Ops:
         return call_of(op, "cuda") or Call(written)
 
 
+def _write_out_scalars(module: Any, original: Any) -> None:
+    """Constants of one element as what makes them: Inductor reads their value, a fake has none."""
+    import torch
+
+    for node in module.graph.find_nodes(op="get_attr"):
+        value = getattr(original, node.target)
+        if isinstance(value, torch.Tensor) and value.numel() == 1:
+            with module.graph.inserting_before(node):
+                device = torch.device(_TO_LOWER[device_of(value).type])
+                options = {"dtype": value.dtype, "device": device, "pin_memory": False}
+                made = module.graph.call_function(
+                    torch.ops.aten.full.default, (list(value.shape), value.item()), options
+                )
+            node.replace_all_uses_with(made)
+            module.graph.erase_node(node)
+
+
 def _retargeted(graph: Graph) -> tuple[Any, list[Any]]:
     """A copy of a graph with fake CUDA tensors for those of the GPU, its values worked out anew."""
     import torch
@@ -262,7 +310,9 @@ def _retargeted(graph: Graph) -> tuple[Any, list[Any]]:
     names = {n.target for n in graph.module.graph.nodes if n.op == "get_attr"}
     attributes = {n: fake(getattr(graph.module, n)) for n in names}
     module = torch.fx.GraphModule(attributes or torch.nn.Module(), copy)
-    _place(module, _TO_LOWER)
+    _write_out_scalars(module, graph.module)
+    _place(module.graph, _TO_LOWER)
+    module.recompile()
     inputs = [fake(value) for value in graph.inputs]
     with torch.no_grad():
         FakeTensorProp(module, mode).propagate_dont_convert_inputs(*inputs)

@@ -37,6 +37,7 @@ class PretendedGpu:
         self.asked: str | None = None
         self._log = Log()
         self._compiler = Compiler(self._log)
+        self._unit, self._floor = 0, 0
 
     def missing(self) -> str | None:
         """None: paper is always at hand."""
@@ -48,15 +49,19 @@ class PretendedGpu:
         self.values = self.values.activated()
 
     @contextmanager
-    def prepare(self) -> Iterator[None]:
-        """Let the user's code believe in the card; must hold while it makes arguments and runs."""
+    def prepare(self, *, compiles: bool = False) -> Iterator[None]:
+        """Let the user's code believe in the card; must hold while it makes arguments and runs.
+
+        `compiles`: whether it is to be compiled.
+        """
         self._log = Log()
         self._compiler = Compiler(self._log)
         made = composites.for_card(self.card, self._log)
         mode = make(self._log, self.values, made)
         attention = composites.attention(made)
-        with pretend.a_gpu(self.card), composites.under_autograd(made):
-            with self._compiler.ready(attention), mode:
+        seen = pretend.AGpu(self.card, self._log.note_open, compiles=compiles)
+        with seen, composites.under_autograd(made), self._compiler.ready(attention):
+            with adapter.told_of_compiling(seen.lift, seen.put_on), mode:
                 yield
 
     def synchronize(self) -> None:
@@ -70,19 +75,24 @@ class PretendedGpu:
         """The card's name and torch's version, whose code generation is followed."""
         import torch
 
-        return Environment(self.card.name, "paper", torch.__version__.partition("+")[0])
+        return Environment(f"NVIDIA {self.card.name}", "paper", torch.__version__.partition("+")[0])
 
-    def count(self, call: Callable[[], Any], given: Any) -> tuple[Records, Paper, list[Note]]:
-        """What one call launches. `given`: the arguments, of which the floor is worked out.
+    def run(self, call: Callable[[], Any], given: Any) -> None:
+        """Make one call and note what it launches. `given`: its arguments, for the floor.
 
-        To be called inside `prepare`. Raises what the call raises, and NotMeasuredError where
-        Inductor cannot be followed.
+        To be called inside `prepare`. Raises what the call raises.
         """
         self._log.calls.clear()
-        watch = bounds.Ends(given)
+        ends = bounds.Ends(given)
         with self._log.opened():
             result = call()
-        unit, floor = watch.floor(result)
+        self._unit, self._floor = ends.floor(result)
+
+    def counted(self) -> tuple[Records, Paper, list[Note]]:
+        """What the last call launched; to be called when `prepare` is over.
+
+        Raises NotMeasuredError where Inductor is not followed.
+        """
         calls = self._lowered()
         paper = Paper(
             generated=sum(c.cost.kernels for c in calls if c.generated),
@@ -90,10 +100,10 @@ class PretendedGpu:
             at_least=not all(c.cost.exact for c in calls),
             read=sum(c.read for c in calls),
             written=sum(c.written for c in calls),
-            unit=unit,
-            floor=floor,
+            unit=self._unit,
+            floor=self._floor,
             bandwidth=self.card.bandwidth,
-            bound_ns=bounds.least_time(calls, unit, self.card),
+            bound_ns=bounds.least_time(calls, self._unit, self.card),
         )
         return _records(calls), paper, [*_notes(calls), *self._value_notes()]
 

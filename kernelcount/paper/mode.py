@@ -106,14 +106,12 @@ class _Run:
     def _changes_arguments(self) -> bool:
         return bool(_changed(self.func, self.args, self.kwargs))
 
-    def _on_values(self, values: Values) -> Any:
+    def _on_values(self) -> Any:
         import torch
-
-        assert values is not None
 
         def valued(item: Any) -> Any:
             if is_on(item):
-                return values.of(item)
+                return self.values.of(item)
             if isinstance(item, torch.device) and item.type == STAND_IN:
                 return torch.device("cpu")
             return item

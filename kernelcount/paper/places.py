@@ -30,6 +30,13 @@ def _getter() -> Any:
     return base.device.__get__
 
 
+def is_gpu(device: Any) -> bool:
+    """Whether a device, as the user names it, is the GPU; a number is an index of one."""
+    if isinstance(device, int):
+        return not isinstance(device, bool)
+    return str(device).partition(":")[0] in ("cuda", STAND_IN)
+
+
 def redirected(value: Any) -> Any:
     """A device that is asked for -> the one that plays it; anything else as it is."""
     import torch

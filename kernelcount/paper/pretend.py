@@ -8,32 +8,67 @@ tensor for its device in order to work with it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 from unittest import mock
 
 from kernelcount.paper import adapter
 from kernelcount.paper.cards import Card
-from kernelcount.paper.places import STAND_IN, device_of, redirected
+from kernelcount.paper.places import STAND_IN, device_of, is_gpu, redirected
 
 # These parts of torch act for the user: to them a tensor on the stand-in is on the GPU.
 _FOR_THE_USER = ("torch.nn", "torch.optim", "torch.utils.checkpoint", "torch.distributions")
 
 
-@contextmanager
-def a_gpu(card: Card) -> Iterator[None]:
-    """Let the user's code believe that `card` is there."""
-    import torch
+class AGpu:
+    """Lets the user's code believe that `card` is there, while it is open and not lifted.
 
-    with ExitStack() as stack:
-        stack.enter_context(adapter.cuda_not_started())
-        for name, value in {**_tensor_methods(), **_factories()}.items():
-            owner: Any = torch if name in ("tensor", "as_tensor") else torch.Tensor
-            stack.enter_context(mock.patch.object(owner, name, value))
-        for name, value in _cuda(card).items():
-            stack.enter_context(mock.patch.object(torch.cuda, name, value))
-        yield
+    It is lifted while torch compiles: its compiler looks at the tensor class that is changed here.
+    `compiles`: whether the user's code is to be compiled. Then ``torch.tensor`` is left alone, since
+    a compiled function guards on it. `notice` is told of what runs on a GPU and is not counted here.
+    """
+
+    def __init__(self, card: Card, notice: Callable[[str], None], *, compiles: bool) -> None:
+        self._card, self._notice, self._compiles = card, notice, compiles
+        self._kept = ExitStack()
+        self._patches: ExitStack | None = None
+
+    def __enter__(self) -> AGpu:
+        import torch
+
+        self._kept.enter_context(adapter.cuda_not_started())
+        # A compiled function guards on the functions that it calls, so these must stay the same.
+        _replace(self._kept, torch.cuda, _cuda(self._card))
+        if not self._compiles:
+            _replace(self._kept, torch, _factories())
+            _replace(self._kept, torch.autocast, _autocast(self._notice))
+        self.put_on()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.lift()
+        self._kept.close()
+
+    def put_on(self) -> None:
+        """Begin, or go on, to pretend."""
+        import torch
+
+        if self._patches is None:
+            self._patches = ExitStack()
+            changes = {**_tensor_methods(), "__repr__": _representation(self._notice)}
+            _replace(self._patches, torch.Tensor, changes)
+
+    def lift(self) -> None:
+        """Let everything be as it is."""
+        if self._patches is not None:
+            self._patches.close()
+            self._patches = None
+
+
+def _replace(stack: ExitStack, owner: Any, values: dict[str, Any]) -> None:
+    for name, value in values.items():
+        stack.enter_context(mock.patch.object(owner, name, value))
 
 
 def _tensor_methods() -> dict[str, Any]:
@@ -84,19 +119,53 @@ def _is_users() -> bool:
     return not name.startswith("torch.") or name.startswith(_FOR_THE_USER)
 
 
+def _representation(notice: Callable[[str], None]) -> Callable[..., str]:
+    import torch
+
+    real = torch.Tensor.__repr__
+
+    def __repr__(self: Any, **kwargs: Any) -> str:
+        """Tensor.__repr__, which runs ops on a GPU tensor to find how to print it."""
+        if device_of(self).type != STAND_IN:
+            return str(real(self, **kwargs))
+        notice("Tensor.__repr__")
+        return f"tensor(..., device='cuda:0', size={tuple(self.shape)}, dtype={self.dtype})"
+
+    return __repr__
+
+
+def _autocast(notice: Callable[[str], None]) -> dict[str, Any]:
+    import torch
+
+    enter = torch.autocast.__enter__
+
+    def entered(self: Any) -> Any:
+        """autocast.__enter__; without CUDA torch leaves it off, and no cast is seen."""
+        if self.device == "cuda":
+            notice("casts of autocast")
+        return enter(self)
+
+    return {"__enter__": entered}
+
+
 def _factories() -> dict[str, Any]:
-    """The two that go to C++ before anybody could change their device."""
+    """Those that go to C++ before anybody could change their device."""
     import torch
 
     tensor, as_tensor = torch.tensor, torch.as_tensor
 
     def made(data: Any, *, device: Any = None, **kwargs: Any) -> Any:
-        """torch.tensor, on the stand-in for the GPU."""
-        return tensor(data, device=redirected(device), **kwargs)
+        """torch.tensor; for the GPU it is made on the host and copied, as it is there."""
+        if not is_gpu(device):
+            return tensor(data, device=device, **kwargs)
+        wanted = kwargs.pop("requires_grad", False)
+        return tensor(data, **kwargs).to(STAND_IN).requires_grad_(wanted)
 
     def taken(data: Any, dtype: Any = None, device: Any = None) -> Any:
-        """torch.as_tensor, on the stand-in for the GPU."""
-        return as_tensor(data, dtype=dtype, device=redirected(device))
+        """torch.as_tensor, the same way."""
+        if not is_gpu(device):
+            return as_tensor(data, dtype=dtype, device=device)
+        return as_tensor(data, dtype=dtype).to(STAND_IN)
 
     return {"tensor": made, "as_tensor": taken}
 
@@ -108,12 +177,13 @@ def _cuda(card: Card) -> dict[str, Callable[..., Any]]:
     real = torch.cuda.is_available
 
     def is_available() -> bool:
-        """Whether a GPU is there: yes for the user, the truth for torch's compiler."""
+        """Whether a GPU is there: yes for the user, also in a trace; the truth for torch itself."""
         name = sys._getframe(1).f_globals.get("__name__", "")
-        return True if not name.startswith("torch.") else real()
+        of_torch = name.startswith("torch.") and not name.startswith("torch._dynamo.variables")
+        return real() if of_torch else True
 
     return {
-        "is_available": is_available,
+        "is_available": torch.compiler.assume_constant_result(is_available),
         "synchronize": lambda *_: None,
         "device_count": lambda: 1,
         "current_device": lambda: 0,

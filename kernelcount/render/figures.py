@@ -173,17 +173,25 @@ _GPU_COUNTS = (
     ("graph launches", "graph_launches", False),
 )
 
+# On paper nothing is launched, and the fills inside of library calls are not known.
+_PAPER_COUNTS = (("kernels", "kernels", True), ("copies", "copies", False))
+
 
 def side_by_side(entries: Sequence[Figures]) -> list[Line]:
     """Put the figures of all variants in lines, without those that say nothing here."""
     on_cpu = any(e.on_cpu for e in entries)
     on_gpu = any(e.capture and not e.on_cpu for e in entries) or not on_cpu
-    counts = (_CPU_COUNTS if on_cpu else ()) + (_GPU_COUNTS if on_gpu else ())
+    gpu_counts = _PAPER_COUNTS if any(e.on_paper for e in entries) else _GPU_COUNTS
+    counts = (_CPU_COUNTS if on_cpu else ()) + (gpu_counts if on_gpu else ())
     lines = [
         Line(label, tuple(_count(e, key) for e in entries))
         for label, key, always in counts
         if always or any(getattr(e, key) for e in entries)
     ]
+    if any(e.on_paper for e in entries):
+        from kernelcount.render import paper
+
+        return lines + paper.lines(entries)
     if not any(e.kernels for e in entries):
         return lines
     sums = tuple(_time(e, e.kernel_time_ns) for e in entries)
@@ -234,6 +242,8 @@ def _count(entry: Figures, key: str) -> str:
     if value is None:
         of_cpu = key in ("aten", "generated")
         return "n/a" if entry.capture and entry.on_cpu != of_cpu else "unknown"
+    if entry.paper is not None and entry.paper.at_least and key == "kernels":
+        return f"≥ {value}"
     return f"{value} seen" if entry.in_part else str(value)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from kernelcount.errors import KernelcountError
 from kernelcount.model import Environment, Outcome, Report, Unmeasured
+from kernelcount.render import paper
 from kernelcount.render.figures import Figures, figures
 
 SCHEMA = 1
@@ -99,26 +100,27 @@ def _variant(outcome: Outcome, report: Report) -> dict[str, Any]:
 
 
 def _floor(outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
-    """The least that any variant can move: no more than one of them does move."""
-    papers = [p for o in outcomes if (p := figures(o).paper) is not None and p.unit]
-    if not papers:
+    """Show the least that any variant can move; null where it was not worked out."""
+    entries = [f for f in map(figures, outcomes) if f.paper is not None and f.paper.unit]
+    least = paper.floor(entries)
+    if least is None or entries[0].paper is None:
         return None
-    least = min(min(p.floor, p.read + p.written) for p in papers)
-    return {"bytes": least, "transfers": least / papers[0].unit}
+    return {"bytes": least, "transfers": least / entries[0].paper.unit}
 
 
 def _on_paper(f: Figures) -> dict[str, Any]:
     """Show what was worked out and not measured; null where it was not."""
-    paper = f.paper
-    if paper is None:
+    worked_out = f.paper
+    if worked_out is None:
         return {"bytes": None, "transfers": None}
+    moved = {"read": worked_out.read, "written": worked_out.written, "basis": "modelled"}
     return {
-        "generated": paper.generated,
-        "library": paper.library,
-        "at_least": paper.at_least,
-        "bytes": {"read": paper.read, "written": paper.written, "basis": "modelled"},
-        "transfers": paper.transfers,
-        "bound_ns": paper.bound_ns,
+        "generated": worked_out.generated,
+        "library": worked_out.library,
+        "at_least": worked_out.at_least,
+        "bytes": moved,
+        "transfers": worked_out.transfers,
+        "bound_ns": worked_out.bound_ns,
     }
 
 
