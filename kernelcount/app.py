@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from kernelcount import __version__
-from kernelcount.errors import KernelcountError, UsageError
+from kernelcount.errors import KernelcountError, NotMeasuredError, UsageError
 from kernelcount.model import Environment, Job, Outcome, Report, Run, Target, Unmeasured
 from kernelcount.traces import saved
 
@@ -118,6 +118,40 @@ def _common(outcomes: Sequence[Outcome]) -> Environment:
     seen = {o.environment for o in outcomes if not isinstance(o, Unmeasured)}
     shared = seen.pop() if len(seen) == 1 else Environment()
     return replace(shared, kernelcount=__version__)
+
+
+def diagnose() -> list[str]:
+    """A line for each device: whether it can be counted on here, or why not."""
+    from kernelcount import devices
+
+    lines: list[str] = []
+    for name, device in devices.DEVICES.items():
+        if name not in devices.HIDDEN:
+            reason = device.missing()
+            lines.append(f"{name:<6} {'no: ' + reason if reason else 'yes: ' + device.summary}")
+    return lines
+
+
+def record_atlas(path: Path, device: str | None, progress: Callable[[str], None]) -> int:
+    """Record an atlas of library calls on a GPU into a file; how many calls it holds.
+
+    Raises KernelcountError where there is no GPU or the file cannot be written.
+    """
+    import tempfile
+
+    from kernelcount import devices, recording
+    from kernelcount.paper import atlas
+
+    chosen, name = devices.choose(device)
+    if chosen.kind in ("cpu", "paper"):
+        raise NotMeasuredError("an atlas is recorded on a GPU, and there is none here")
+    with tempfile.TemporaryDirectory(prefix="kernelcount-") as folder, chosen.prepare():
+        entries = recording.record(chosen, name, Path(folder), progress)
+    try:
+        path.write_text(atlas.dump(entries))
+    except OSError as error:
+        raise UsageError(f"--record-atlas {path}: {error.strerror}") from None
+    return len(entries)
 
 
 def save(report: Report, path: Path) -> None:

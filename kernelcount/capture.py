@@ -29,8 +29,8 @@ from kernelcount.variants import VARIANTS, Variant
 
 WARM_UPS = 3
 """Calls before the first profile: in reduce-overhead mode a function runs eagerly once, is recorded
-into a CUDA graph in the second call and replayed from the third (torch/_inductor/cudagraph_trees.py).
-"""
+into a CUDA graph in the second call and replayed from the third
+(torch/_inductor/cudagraph_trees.py)."""
 
 MOST_CALLS = 12
 """torch gives up recompiling at 8 (torch._dynamo.config.recompile_limit), so calls 9 and 10 must
@@ -158,7 +158,7 @@ def _measure_on_paper(
     function: Callable[..., Any],
     progress: Progress,
 ) -> Outcome:
-    """Count one variant for a GPU that is not there: the first call in which nothing is compiled."""
+    """Count one variant for a GPU that is not there, by a call in which nothing is compiled."""
     kind = VARIANTS[variant.kind]
     given = (subject.arguments.args, subject.arguments.kwargs)
     with ExitStack() as stack:
@@ -176,7 +176,7 @@ def _measure_on_paper(
             progress(f"{variant.name}: on paper, call {call}")
             state.before_call()
             before = watch.compilations
-            gpu.run(invocation, given)
+            gpu.run(invocation, given, _not_modelled(variant))
             compiled_last = watch.compilations > before
             if not compiled_last:
                 break
@@ -185,6 +185,14 @@ def _measure_on_paper(
     steady = _Steady(capture, not compiled_last, [], compiled_last)
     notes = [*subject.notes, *_compile_notes(subject, variant, watch, steady), *noted]
     return _with_context(steady, subject, notes)
+
+
+def _not_modelled(variant: Variant) -> str | None:
+    """What a mode of torch.compile may add to the kernels that are counted on paper."""
+    mode = dict(variant.options).get("mode", "default")
+    if mode == "default":
+        return None
+    return "CUDA graphs" if mode == "reduce-overhead" else "what autotuning chooses"
 
 
 def _until_steady(

@@ -304,9 +304,9 @@ class Timeline:
 class Settled:
     """What a timeline holds once all rows are in.
 
-    `records` in order of start; `launches` and `graph_launches`, with captures, duplicates and driver
-    rows inside runtime rows left out; `lost`, the launches without a record; `orphans`, how many
-    kernels no launch row is left for, of which `extra` share a launch with another kernel.
+    `records` in order of start; `launches` and `graph_launches`, with captures, duplicates and
+    driver rows inside runtime rows left out; `lost`, the launches without a record; `orphans`, how
+    many kernels no launch row is left for, of which `extra` share a launch with another kernel.
     """
 
     def __init__(self, timeline: Timeline) -> None:

@@ -225,7 +225,6 @@ class _Session:
                 _keep(Path(folder) / "trace.json", Path(step.trace))
         return outcome, ""
 
-
     def _count(
         self, step: Step, subject: Any, variant: Any, function: Any, folder: Path, send: Send
     ) -> Outcome:

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from kernelcount import __version__
+from kernelcount.cli.doctor import doctor
 from kernelcount.cli.read import read
 from kernelcount.cli.run import run
 
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(read)
+app.command()(doctor)
 
 
 def _version(wanted: bool) -> None:

@@ -45,7 +45,8 @@ def run(
         ),
     ] = None,
     device: Annotated[
-        str | None, typer.Option("--device", help="cuda, cuda:1, xpu, cpu, or paper: no GPU needed.")
+        str | None,
+        typer.Option("--device", help="cuda, cuda:1, xpu, cpu; paper needs no GPU."),
     ] = None,
     gpu: Annotated[
         str | None, typer.Option("--gpu", metavar="NAME", help="The card that paper is for: H200.")

@@ -27,7 +27,7 @@ class OnPaper:
     def synchronize(self) -> None:
         """Nothing runs on it."""
 
-    def profile(self, call: Callable[[], object], trace: Path) -> None:
+    def profile(self, call: Callable[[], object], trace: Path) -> None:  # noqa: ARG002
         """Raises NotMeasuredError: nothing runs on paper, so there is no trace."""
         raise NotMeasuredError("nothing runs on paper, so there is no trace")
 

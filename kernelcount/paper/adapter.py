@@ -140,9 +140,7 @@ def fake_like(tensor: Any, device: str, mode: Any) -> Any:
 
     # A tensor made under inference mode could not be traced.
     with torch.inference_mode(False), torch.no_grad():
-        meta = torch.empty_strided(
-            tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta"
-        )
+        meta = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
         return FakeTensor(mode, meta, torch.device(device))
 
 
@@ -170,7 +168,7 @@ def cuda_not_started() -> Any:
     """A patch by which torch does not try to start CUDA when ``device="cuda"`` is asked for."""
     import torch
 
-    return mock.patch.object(torch.cuda, "_lazy_init", lambda: None)
+    return mock.patch.object(torch.cuda, "_lazy_init", return_value=None)
 
 
 @contextmanager
@@ -179,12 +177,11 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
     import torch
     import torch._dynamo.utils
     from torch._dynamo.variables.tensor import TensorVariable
-    from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+    from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.node import map_aggregate
 
     dispatch, specialize = FakeTensorMode.dispatch, TensorVariable.specialize
     run_node = torch._dynamo.utils.run_node
-    real_device = FakeTensor.device
 
     def with_index(value: Any) -> Any:
         bare = str(value) == "cuda" and isinstance(value, str | torch.device)
@@ -211,21 +208,36 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
             props["device"] = torch.device("cuda:0")
         return props
 
-    def asked(self: Any) -> Any:
-        device = real_device.__get__(self)
-        asking = sys._getframe(1).f_globals.get("__name__", "")
-        if device.type == "cpu" == stand_in() and asking.startswith(_DECOMPOSING):
-            return torch.device("cuda:0")
-        return device
-
-    def is_cuda(self: Any) -> bool:
-        return bool(asked(self).type == "cuda")
-
     with (
         mock.patch.object(torch._dynamo.utils, "run_node", run),
         mock.patch.object(FakeTensorMode, "dispatch", traced),
         mock.patch.object(TensorVariable, "specialize", staticmethod(as_cuda)),
-        mock.patch.object(FakeTensor, "device", property(asked, real_device.fset)),
+    ):
+        yield
+
+
+@contextmanager
+def decomposed_as_on_cuda(stand_in: Callable[[], str]) -> Iterator[None]:
+    """Have decompositions told that a tensor is on CUDA while `stand_in()` is the CPU."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    real = FakeTensor.device
+
+    def told(tensor: Any, asking: str) -> Any:
+        device = real.__get__(tensor)
+        if device.type == "cpu" == stand_in() and asking.startswith(_DECOMPOSING):
+            return torch.device("cuda:0")
+        return device
+
+    def device(self: Any) -> Any:
+        return told(self, sys._getframe(1).f_globals.get("__name__", ""))
+
+    def is_cuda(self: Any) -> bool:
+        return bool(told(self, sys._getframe(1).f_globals.get("__name__", "")).type == "cuda")
+
+    with (
+        mock.patch.object(FakeTensor, "device", property(device, real.fset)),
         mock.patch.object(FakeTensor, "is_cuda", property(is_cuda), create=True),
     ):
         yield
@@ -346,7 +358,7 @@ def lower(graph: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Written
         traffic = list(map(_traffic, lowering.scheduler.nodes))
         read, wrote = sum(r for r, _ in traffic), sum(w for _, w in traffic)
         written.append(Written(str(getattr(code, "value", code)), read, wrote))
-        return SimpleNamespace(call=lambda *_: None, __file__="", key="", recursively_apply_fns=None)
+        return SimpleNamespace(call=lambda *_: None, recursively_apply_fns=None)
 
     lowering = torch._inductor.graph.GraphLowering
     kept = {k: options[k] for k in _OPTIONS if k in options}
@@ -379,12 +391,12 @@ def believed_in(card: cards.Card) -> Iterator[None]:
     """Let Inductor believe that `card` and Triton are there."""
     import torch
     import torch._inductor.inductor_prims as prims
-    import torch._inductor.scheduler as scheduler
     import torch.utils._triton as triton
     from torch._dynamo.device_interface import CudaInterface
+    from torch._inductor import scheduler
     from torch._inductor.runtime.hints import DeviceProperties
 
-    properties = device_properties(card)
+    properties = cards.device_properties(card)
     stock = torch._C._conv_determine_backend_memory_format
 
     def layout(x: Any, weight: Any, backend: Any) -> Any:
@@ -427,22 +439,3 @@ def _cudnn_layout(x: Any, weight: Any) -> Any:
         if last and tensor.is_contiguous(memory_format=last) and not tensor.is_contiguous():
             return last
     return torch.contiguous_format
-
-
-def device_properties(card: cards.Card) -> Any:
-    """What torch.cuda.get_device_properties would say of the card."""
-    return SimpleNamespace(
-        name=f"NVIDIA {card.name}",
-        gcnArchName=f"NVIDIA {card.name}",  # on NVIDIA's cards torch has the name here, too
-        major=card.capability[0],
-        minor=card.capability[1],
-        multi_processor_count=card.multiprocessors,
-        warp_size=cards.WARP,
-        regs_per_multiprocessor=cards.REGISTERS_PER_MULTIPROCESSOR,
-        max_threads_per_multi_processor=card.limits.threads_per_multiprocessor,
-        max_threads_per_block=cards.THREADS_PER_BLOCK,
-        shared_memory_per_block=48 << 10,
-        shared_memory_per_block_optin=card.limits.shared_memory,
-        total_memory=card.memory,
-        L2_cache_size=card.l2,
-    )

@@ -7,6 +7,7 @@ that it was recorded with. Whoever uses it says so.
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,8 +15,8 @@ from pathlib import Path
 from kernelcount.errors import UnreadableError
 from kernelcount.paper import rules
 
-FILE = Path(__file__).parent / "atlas.json"
-"""The atlas that comes with the package."""
+FILE = Path(os.environ.get("KERNELCOUNT_ATLAS") or Path(__file__).parent / "atlas.json")
+"""The atlas that comes with the package, or that of your own card."""
 
 VERSION = 1
 

@@ -30,14 +30,14 @@ def choose(
     if not _is_plain(query, key, value, gqa):
         return "math"
     head, value_head = query.shape[-1], value.shape[-1]
-    last = all(t.stride(-1) == 1 for t in (query, key, value) + ((mask,) if mask is not None else ()))
-    if half and capability in _CUDNN_FIRST and last and head == value_head:
-        fits = head % 8 == 0 and head <= _CUDNN_MOST and key.shape[2] > 1
-        if fits and not (mask is not None and causal):
-            return "cudnn"
-    if half and capability >= (8, 0) and mask is None and last and head == value_head:
-        if head <= _FLASH_MOST:
-            return "flash"
+    given = [t for t in (query, key, value, mask) if t is not None]
+    last = all(t.stride(-1) == 1 for t in given)
+    fused = half and last and head == value_head
+    fits_cudnn = head % 8 == 0 and head <= _CUDNN_MOST and key.shape[2] > 1
+    if fused and capability in _CUDNN_FIRST and fits_cudnn and not (mask is not None and causal):
+        return "cudnn"
+    if fused and capability >= (8, 0) and mask is None and head <= _FLASH_MOST:
+        return "flash"
     multiple = 8 if half else 4
     if last and not heads_differ and head % multiple == 0 and value_head % multiple == 0:
         return "efficient"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
 from kernelcount.errors import UsageError
 
@@ -102,3 +104,22 @@ def find(name: str | None) -> Card:
     near = difflib.get_close_matches(str(name).lower(), known, n=1)
     hint = f"; did you mean {known[near[0]].name}?" if near else ""
     raise UsageError(f"--gpu {name!r} is not one of {', '.join(CARDS)}{hint}")
+
+
+def device_properties(card: Card) -> Any:
+    """What torch.cuda.get_device_properties would say of the card."""
+    return SimpleNamespace(
+        name=f"NVIDIA {card.name}",
+        gcnArchName=f"NVIDIA {card.name}",  # on NVIDIA's cards torch has the name here, too
+        major=card.capability[0],
+        minor=card.capability[1],
+        multi_processor_count=card.multiprocessors,
+        warp_size=WARP,
+        regs_per_multiprocessor=REGISTERS_PER_MULTIPROCESSOR,
+        max_threads_per_multi_processor=card.limits.threads_per_multiprocessor,
+        max_threads_per_block=THREADS_PER_BLOCK,
+        shared_memory_per_block=48 << 10,
+        shared_memory_per_block_optin=card.limits.shared_memory,
+        total_memory=card.memory,
+        L2_cache_size=card.l2,
+    )

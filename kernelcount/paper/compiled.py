@@ -57,6 +57,7 @@ class Compiler:
         with (
             adapter.inductor_settings(lambda graph: _place(graph, _FROM_DECOMPOSITIONS)),
             adapter.gpu_in_traces(lambda: self._stage),
+            adapter.decomposed_as_on_cuda(lambda: self._stage),
             adapter.composite(op, attention),
             adapter.inductor_replaced(self.backend),
         ):
@@ -87,7 +88,7 @@ class Compiler:
         import torch
 
         for node in graph.graph.find_nodes(op="get_attr"):
-            original = getattr(graph, node.target, None)
+            original: Any = getattr(graph, node.target, None)
             if not is_on(original):
                 continue
             # Its memory is never touched, so that it takes none.
@@ -130,16 +131,13 @@ def _refuse_host_work(graph: Any) -> None:
     """Work on a host tensor without dimensions cannot be told from work on the GPU here."""
     for node in graph.graph.nodes:
         value = node.meta.get("example_value")
-        computed = node.op in ("call_function", "call_method") and not _creates(node)
-        if computed and hasattr(value, "dim") and value.dim() == 0 and device_of(value).type == "cpu":
+        # What has no tensor to work on only makes a constant.
+        computed = node.op in ("call_function", "call_method") and node.all_input_nodes
+        if computed and is_on(value, "cpu") and value.dim() == 0:
             raise NotMeasuredError(
                 f"the compiled code computes on a CPU tensor without dimensions ({node.name}), and "
                 "on paper that cannot be told from work on the GPU"
             )
-
-
-def _creates(node: Any) -> bool:
-    return not node.all_input_nodes
 
 
 def _placed_input(value: Any, mode: Any) -> Any:
@@ -189,7 +187,7 @@ def _play(module: Any, args: list[Any]) -> Any:
             else value
         )
 
-    class Player(Interpreter):
+    class Player(Interpreter):  # type: ignore[misc]
         """Puts every device back to where it was."""
 
         def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:

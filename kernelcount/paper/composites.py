@@ -63,15 +63,15 @@ def _dropout(x: Any, p: float, train: bool) -> Any:
 
 
 def _rms_norm_into(log: Log) -> Callable[..., Any]:
-    """rms_norm, one kernel of its own on CUDA (layer_norm.cpp): its parts go unnoted.
+    """rms_norm, one kernel of its own on CUDA where weight and input have one dtype.
 
-    A weight of another dtype than the input's has it made of several ops there too.
+    Source: layer_norm.cpp. What it is made of elsewhere goes unnoted.
     """
     import torch
 
     made_of = torch.ops.aten.rms_norm.default.decompose
 
-    class Fused(torch.autograd.Function):
+    class Fused(torch.autograd.Function):  # type: ignore[misc]
         """One op forward, and one back."""
 
         @staticmethod

@@ -67,7 +67,7 @@ class PretendedGpu:
     def synchronize(self) -> None:
         """Nothing runs on it."""
 
-    def profile(self, call: Callable[[], object], trace: Path) -> None:
+    def profile(self, call: Callable[[], object], trace: Path) -> None:  # noqa: ARG002
         """There is nothing to record. Raises NotMeasuredError."""
         raise NotMeasuredError("nothing runs on paper, so there is no trace")
 
@@ -77,8 +77,10 @@ class PretendedGpu:
 
         return Environment(f"NVIDIA {self.card.name}", "paper", torch.__version__.partition("+")[0])
 
-    def run(self, call: Callable[[], Any], given: Any) -> None:
+    def run(self, call: Callable[[], Any], given: Any, beside: str | None = None) -> None:
         """Make one call and note what it launches. `given`: its arguments, for the floor.
+
+        `beside`: what else may launch kernels and is not counted here.
 
         To be called inside `prepare`. Raises what the call raises.
         """
@@ -86,6 +88,8 @@ class PretendedGpu:
         ends = bounds.Ends(given)
         with self._log.opened():
             result = call()
+            if beside is not None:
+                self._log.note_open(beside)
         self._unit, self._floor = ends.floor(result)
 
     def counted(self) -> tuple[Records, Paper, list[Note]]:

@@ -14,7 +14,7 @@ from kernelcount.devices.aten import effect
 from kernelcount.paper import adapter, rules
 from kernelcount.paper.log import Log
 from kernelcount.paper.places import STAND_IN, is_on, redirected
-from kernelcount.paper.values import Values, ValueNeeded, leaves, mapped
+from kernelcount.paper.values import ValueNeeded, Values, leaves, mapped
 
 Composites = Mapping[Any, Callable[..., Any]]
 
@@ -23,7 +23,7 @@ def make(log: Log, values: Values, composites: Composites) -> Any:
     """The mode that notes ops in `log`. `composites`: ops that a GPU has made of other ops."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    class OnPaper(TorchDispatchMode):
+    class OnPaper(TorchDispatchMode):  # type: ignore[misc]
         """Runs each op on shapes and values, and notes it."""
 
         @classmethod
@@ -166,7 +166,7 @@ def _changed(func: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]:
 
 
 def _parameters(func: Any, args: Any, kwargs: dict[str, Any]) -> str:
-    # A stable sort is the only one that CUDA has (cuda/Sort.cpp), so asking for it is no difference.
+    # A stable sort is the only one that CUDA has (cuda/Sort.cpp): asking for it changes nothing.
     told = [
         f"{argument.name}={value}"
         for argument, value in _bound(func, args, kwargs)

@@ -14,7 +14,7 @@ from typing import Any
 from unittest import mock
 
 from kernelcount.paper import adapter
-from kernelcount.paper.cards import Card
+from kernelcount.paper.cards import Card, device_properties
 from kernelcount.paper.places import STAND_IN, device_of, is_gpu, redirected
 
 # These parts of torch act for the user: to them a tensor on the stand-in is on the GPU.
@@ -25,8 +25,8 @@ class AGpu:
     """Lets the user's code believe that `card` is there, while it is open and not lifted.
 
     It is lifted while torch compiles: its compiler looks at the tensor class that is changed here.
-    `compiles`: whether the user's code is to be compiled. Then ``torch.tensor`` is left alone, since
-    a compiled function guards on it. `notice` is told of what runs on a GPU and is not counted here.
+    `compiles`: whether the user's code is to be compiled. Then ``torch.tensor`` is left alone,
+    since a compiled function guards on it. `notice` is told of what runs on a GPU uncounted.
     """
 
     def __init__(self, card: Card, notice: Callable[[str], None], *, compiles: bool) -> None:
@@ -40,6 +40,8 @@ class AGpu:
         self._kept.enter_context(adapter.cuda_not_started())
         # A compiled function guards on the functions that it calls, so these must stay the same.
         _replace(self._kept, torch.cuda, _cuda(self._card))
+        shown = torch.compiler.disable(_representation(self._notice))
+        _replace(self._kept, torch.Tensor, {"__repr__": shown})
         if not self._compiles:
             _replace(self._kept, torch, _factories())
             _replace(self._kept, torch.autocast, _autocast(self._notice))
@@ -56,8 +58,7 @@ class AGpu:
 
         if self._patches is None:
             self._patches = ExitStack()
-            changes = {**_tensor_methods(), "__repr__": _representation(self._notice)}
-            _replace(self._patches, torch.Tensor, changes)
+            _replace(self._patches, torch.Tensor, _tensor_methods())
 
     def lift(self) -> None:
         """Let everything be as it is."""
@@ -82,8 +83,9 @@ def _tensor_methods() -> dict[str, Any]:
             args = (STAND_IN, *args[1:])
         return to(self, *map(redirected, args), **{k: redirected(v) for k, v in kwargs.items()})
 
-    def cuda(self: Any, device: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+    def cuda(self: Any, _: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
         """Tensor.cuda, to the stand-in."""
+        kwargs.pop("device", None)
         return to(self, STAND_IN, non_blocking=non_blocking, **kwargs)
 
     def device(self: Any) -> Any:
@@ -103,14 +105,9 @@ def _tensor_methods() -> dict[str, Any]:
         """Tensor.get_device: 0 for the GPU, -1 for the CPU."""
         return 0 if device_of(self).type in ("cuda", STAND_IN) else -1
 
-    return {
-        "to": moved,
-        "cuda": cuda,
-        "device": property(device),
-        "is_cuda": property(is_cuda),
-        "is_meta": property(is_meta),
-        "get_device": get_device,
-    }
+    told = {"device": device, "is_cuda": is_cuda, "is_meta": is_meta}
+    methods = {"to": moved, "cuda": cuda, "get_device": get_device}
+    return {**methods, **{name: property(getter) for name, getter in told.items()}}
 
 
 def _is_users() -> bool:
@@ -124,14 +121,14 @@ def _representation(notice: Callable[[str], None]) -> Callable[..., str]:
 
     real = torch.Tensor.__repr__
 
-    def __repr__(self: Any, **kwargs: Any) -> str:
+    def representation(self: Any, **kwargs: Any) -> str:
         """Tensor.__repr__, which runs ops on a GPU tensor to find how to print it."""
         if device_of(self).type != STAND_IN:
             return str(real(self, **kwargs))
         notice("Tensor.__repr__")
         return f"tensor(..., device='cuda:0', size={tuple(self.shape)}, dtype={self.dtype})"
 
-    return __repr__
+    return representation
 
 
 def _autocast(notice: Callable[[str], None]) -> dict[str, Any]:
@@ -189,7 +186,7 @@ def _cuda(card: Card) -> dict[str, Callable[..., Any]]:
         "current_device": lambda: 0,
         "get_device_name": lambda *_: f"NVIDIA {card.name}",
         "get_device_capability": lambda *_: card.capability,
-        "get_device_properties": lambda *_: adapter.device_properties(card),
+        "get_device_properties": lambda *_: device_properties(card),
         "manual_seed": lambda *_: None,
         "manual_seed_all": lambda *_: None,
         "empty_cache": lambda: None,

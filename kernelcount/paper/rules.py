@@ -52,24 +52,26 @@ AT_LEAST_ONE = Cost(1, exact=False)
 _INT32 = 2**31 - 1
 
 # cuda/ReduceOps.cpp, cuda/Reduce.cuh: one reduction kernel, blocks agreeing through a semaphore
-# that a fill resets; cuda/SoftMax.cu, cuda/TensorFactories.cu, cuda/RangeFactories.cu, FillKernel.cu,
-# cuda/Distributions.cu, cuda/Dropout.cu, cuda/Indexing.cu (index_select), cuda/IndexKernel.cu,
-# cuda/ScatterGatherKernel.cu, cuda/TensorTransformations.cu (flip, roll), cuda/NLLLoss2d.cu,
-# cuda/Loss.cu, cuda/DilatedMaxPool2d.cu, cuda/AveragePool2d.cu, cuda/UpSample*.cu: one each.
+# that a fill resets; cuda/SoftMax.cu, TensorFactories.cu, RangeFactories.cu, FillKernel.cu,
+# Distributions.cu, Dropout.cu, Indexing.cu (index_select), IndexKernel.cu, ScatterGatherKernel.cu,
+# TensorTransformations.cu (flip, roll), Loss.cu, NLLLoss2d.cu, DilatedMaxPool2d.cu,
+# AveragePool2d.cu, UpSample*.cu there: one each.
 _ONE = frozenset(
-    """
-    all amax amin any argmax argmin aminmax max mean min norm linalg_vector_norm prod std std_mean
-    sum var var_mean nansum
-    _softmax _softmax_backward_data _log_softmax _log_softmax_backward_data
-    arange fill fill_ full full_like linspace logspace new_full new_ones new_zeros ones ones_like
-    scalar_tensor zero zero_ zeros zeros_like
-    bernoulli bernoulli_ exponential_ normal_ rand rand_like randint randint_like randn randn_like
-    random_ uniform_ native_dropout native_dropout_backward
-    gather index_select scatter scatter_ scatter_add scatter_add_ index_add index_add_ take
-    flip roll tril triu tril_ triu_ repeat nll_loss_forward masked_fill_ where
-    max_pool2d_with_indices avg_pool2d upsample_nearest2d upsample_bilinear2d glu
-    """.split()
-)
+    {
+        "_log_softmax", "_log_softmax_backward_data", "_softmax", "_softmax_backward_data",
+        "all", "amax", "amin", "aminmax", "any", "arange", "argmax", "argmin", "avg_pool2d",
+        "bernoulli", "bernoulli_", "exponential_", "fill", "fill_", "flip", "full", "full_like",
+        "gather", "glu", "index_add", "index_add_", "index_select", "linalg_vector_norm",
+        "linspace", "logspace", "masked_fill_", "max", "max_pool2d_with_indices", "mean", "min",
+        "nansum", "native_dropout", "native_dropout_backward", "new_full", "new_ones",
+        "new_zeros", "nll_loss_forward", "norm", "normal_", "ones", "ones_like", "prod", "rand",
+        "rand_like", "randint", "randint_like", "randn", "randn_like", "random_", "repeat",
+        "roll", "scalar_tensor", "scatter", "scatter_", "scatter_add", "scatter_add_", "std",
+        "std_mean", "sum", "take", "tril", "tril_", "triu", "triu_", "uniform_",
+        "upsample_bilinear2d", "upsample_nearest2d", "var", "var_mean", "where", "zero",
+        "zero_", "zeros", "zeros_like",
+    }
+)  # fmt: skip
 
 # Tagged pointwise, and yet made of several kernels or of none, depending on their arguments:
 # isinf is abs and eq (TensorCompare.cpp), pow by 0 or 1 fills or copies (Pow.cpp).
@@ -255,16 +257,19 @@ def traffic(op: Op) -> tuple[int, int]:
 def distinct_bytes(tensor: Tensor) -> int:
     """Bytes of the elements of a tensor; a dimension of stride 0 repeats and counts once."""
     pairs = zip(tensor.shape, tensor.stride(), strict=True)
-    return int(tensor.element_size() * prod(n if s or not n else 1 for n, s in pairs))
+    count = prod(int(n) if s or not n else 1 for n, s in pairs)
+    return int(tensor.element_size()) * count
 
 
 def span(tensor: Tensor) -> int:
     """Elements between the first and the last element of a tensor, both included."""
     if not tensor.numel():
         return 0
-    return 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    return 1 + sum((int(n) - 1) * int(s) for n, s in pairs)
 
 
 def is_dense(tensor: Tensor) -> bool:
     """Whether the elements fill their memory, each once, whatever the order of dimensions."""
-    return span(tensor) == tensor.numel() == distinct_bytes(tensor) // tensor.element_size()
+    elements = int(tensor.numel())
+    return span(tensor) == elements == distinct_bytes(tensor) // int(tensor.element_size())

@@ -18,7 +18,7 @@ LIMIT = 4 << 30
 in seconds; what needs more is left unmeasured."""
 
 
-class ValueNeeded(BaseException):  # noqa: N818  no error: a request, and no `except Exception` may take it
+class ValueNeeded(BaseException):
     """The user's code asks for a value where there are only shapes. `op` is what asked."""
 
     def __init__(self, op: str) -> None:

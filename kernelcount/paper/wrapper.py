@@ -25,16 +25,19 @@ class Call:
 # They check, slice, allocate, free, or talk to the host: nothing runs on a GPU. From
 # torch/_inductor/codegen/wrapper.py (2.11 to 2.14).
 _HOST = frozenset(
-    """
-    AsyncCompile CompiledFxGraph DeviceGuard Generator Runner SimpleNamespace Stream append
-    alloc_from_pool as_strided clear copy_if_misaligned copy_misaligned current_stream device
-    empty_strided empty_strided_cpu empty_strided_cpu_pinned empty_strided_cuda empty_strided_xpu
-    empty_strided_mtia empty_strided_mps float get_raw_stream int bool len list max min nullcontext
-    partition print range record_stream recursively_apply_fns reinterpret_tensor set_device
-    size stride str synchronize numel tuple type isinstance wait_stream _DeviceGuard _empty_strided
-    _reinterpret_tensor _set_device view
-    """.split()
-)
+    {
+        "AsyncCompile", "CompiledFxGraph", "DeviceGuard", "Generator", "Runner",
+        "SimpleNamespace", "Stream", "_DeviceGuard", "_empty_strided", "_reinterpret_tensor",
+        "_set_device", "alloc_from_pool", "append", "as_strided", "bool", "clear",
+        "copy_if_misaligned", "copy_misaligned", "current_stream", "device", "empty_strided",
+        "empty_strided_cpu", "empty_strided_cpu_pinned", "empty_strided_cuda",
+        "empty_strided_mps", "empty_strided_mtia", "empty_strided_xpu", "float",
+        "get_raw_stream", "int", "isinstance", "len", "list", "max", "min", "nullcontext",
+        "numel", "partition", "print", "range", "record_stream", "recursively_apply_fns",
+        "reinterpret_tensor", "set_device", "size", "str", "stride", "synchronize", "tuple",
+        "type", "view", "wait_stream",
+    }
+)  # fmt: skip
 _HOST_PREFIXES = ("assert_", "check_memory_step", "track_tensor")
 _NOT_THE_CALL = frozenset({"get_args", "benchmark_compiled_module"})
 

@@ -10,7 +10,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kernelcount.model import Capture, Environment, Note, Outcome, Paper, Row, Unmeasured, note_codes
+from kernelcount.model import (
+    Capture,
+    Environment,
+    Note,
+    Outcome,
+    Paper,
+    Row,
+    Unmeasured,
+    note_codes,
+)
 from kernelcount.render.wording import clean, duration, ratio, setting
 
 EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})

@@ -71,7 +71,9 @@ def _open(entry: Figures) -> bool:
 
 
 def _number(entry: Figures) -> str:
-    return f"{'at least ' if _open(entry) else ''}{entry.kernels or ('none' if not _open(entry) else 0)}"
+    if _open(entry):
+        return f"at least {entry.kernels or 0}"
+    return str(entry.kernels or "none")
 
 
 def _kernels(entry: Figures) -> str:
@@ -87,7 +89,8 @@ def _moved(base: Figures, other: Figures) -> str:
         return ""
     before, after = _transfers(base, ".3g"), _transfers(other, ".3g")
     noun = "transfer" if after == "1" else "transfers"
-    least = ", which is the least possible" if two.read + two.written == floor([base, other]) else ""
+    is_least = two.read + two.written == floor([base, other])
+    least = ", which is the least possible" if is_least else ""
     if before == after:
         return f"make as many array transfers, {after}{least}"
     return f"make {after} array {noun} instead of {before}{least}"
