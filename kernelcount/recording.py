@@ -14,6 +14,7 @@ from typing import Any
 from kernelcount.devices.base import MARK, Device
 from kernelcount.errors import NotMeasuredError
 from kernelcount.model import Capture
+from kernelcount.paper import adapter
 from kernelcount.paper.atlas import Entry, dtype_of, shapes_of
 from kernelcount.paper.mode import op_of
 from kernelcount.paper.rules import Op
@@ -123,11 +124,9 @@ def _recorded(case: Case, device: Device, name: str, trace: Path) -> Entry | Non
 
 def _seen(case: Case, given: Sequence[Any]) -> Op | None:
     """The call as the rules of paper see it; this is its warm-up, too."""
-    from torch.utils._python_dispatch import TorchDispatchMode
-
     seen: list[Op] = []
 
-    class Watch(TorchDispatchMode):  # type: ignore[misc]
+    class Watch(adapter.dispatch_mode()):  # type: ignore[misc]
         """Keeps the ops of one name."""
 
         def __torch_dispatch__(

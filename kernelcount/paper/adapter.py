@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -44,6 +44,9 @@ NAMES = (
     "torch._inductor.config.fx_graph_cache",
     "torch._inductor.config.fx_graph_remote_cache",
     "torch._inductor.config.joint_custom_pre_pass",
+    "torch._inductor.fx_passes.reinplace._generalized_scatter",
+    "torch._inductor.fx_passes.reinplace._inplace_generalized_scatter",
+    "torch._inductor.fx_passes.reinplace.inplaceable_ops",
     "torch._inductor.graph.GraphLowering.can_inline_constant",
     "torch._inductor.graph.GraphLowering.codegen",
     "torch._inductor.graph.GraphLowering.compile_to_module",
@@ -59,6 +62,8 @@ NAMES = (
     "torch._subclasses.fake_tensor.FakeTensor.device",
     "torch._subclasses.fake_tensor.FakeTensorMode.dispatch",
     "torch.cuda._lazy_init",
+    "torch.library.Library._destroy",
+    "torch.utils._python_dispatch.TorchDispatchMode",
     "torch.utils._triton.triton_hash_with_backend",
 )
 
@@ -124,6 +129,30 @@ def is_composite(op: Any) -> bool:
 
     key = torch._C.DispatchKey.CompositeImplicitAutograd
     return bool(op.has_kernel_for_dispatch_key(key))
+
+
+def dispatch_mode() -> Any:
+    """The class of modes that see every op below autograd."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    return TorchDispatchMode
+
+
+def parameters_of(op: Any) -> list[Any]:
+    """The parameters of an overload's schema: name, default_value, alias_info of each."""
+    return list(op._schema.arguments)
+
+
+def is_op(value: Any) -> bool:
+    """Whether a graph's node calls an overload of an op."""
+    import torch
+
+    return isinstance(value, torch._ops.OpOverload)
+
+
+def unregister(library: Any) -> None:
+    """Take back what a torch.library.Library has registered."""
+    library._destroy()
 
 
 def is_pointwise(op: Any) -> bool:
@@ -394,10 +423,13 @@ def believed_in(card: cards.Card) -> Iterator[None]:
     import torch.utils._triton as triton
     from torch._dynamo.device_interface import CudaInterface
     from torch._inductor import scheduler
+    from torch._inductor.fx_passes import reinplace
     from torch._inductor.runtime.hints import DeviceProperties
 
     properties = cards.device_properties(card)
     stock = torch._C._conv_determine_backend_memory_format
+    scatter = reinplace._generalized_scatter
+    in_place = replace(reinplace.inplaceable_ops[scatter], inplace_op=_scatter_of_shapes)
 
     def layout(x: Any, weight: Any, backend: Any) -> Any:
         return _cudnn_layout(x, weight) if x.device.type == "cuda" else stock(x, weight, backend)
@@ -418,11 +450,18 @@ def believed_in(card: cards.Card) -> Iterator[None]:
                 lambda seeds, _: torch._prims.TensorMeta(seeds.new_empty(())),
             ),
             swap(torch._C, "_conv_determine_backend_memory_format", layout),
+            swap(reinplace, "_inplace_generalized_scatter", _scatter_of_shapes),
+            mock.patch.dict(reinplace.inplaceable_ops, {scatter: in_place}),
         ):
             stack.enter_context(patch)
         stack.callback(DeviceProperties.create.cache_clear)
         DeviceProperties.create.cache_clear()
         yield
+
+
+def _scatter_of_shapes(target: Any, *_: Any) -> Any:
+    """What a scatter in place gives: its own would copy on the GPU to see whether shapes fit."""
+    return target
 
 
 def _cudnn_layout(x: Any, weight: Any) -> Any:

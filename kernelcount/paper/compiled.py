@@ -245,7 +245,7 @@ class _Ops:
     def __init__(self, module: Any) -> None:
         self._nodes: dict[str, list[Any]] = {}
         for node in module.graph.nodes:
-            if node.op == "call_function" and hasattr(node.target, "_schema"):
+            if node.op == "call_function" and adapter.is_op(node.target):
                 name = node.target.name().partition(".")[0].partition("::")[2]
                 self._nodes.setdefault(name, []).append(node)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from kernelcount.paper import adapter
 from kernelcount.paper import attention as attending
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Log
@@ -48,7 +49,7 @@ def under_autograd(composites: Composites) -> Iterator[None]:
             library.impl(op, function, "AutogradMeta")
         yield
     finally:
-        library._destroy()
+        adapter.unregister(library)
 
 
 def _dropout(x: Any, p: float, train: bool) -> Any:

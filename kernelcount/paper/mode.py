@@ -21,9 +21,8 @@ Composites = Mapping[Any, Callable[..., Any]]
 
 def make(log: Log, values: Values, composites: Composites) -> Any:
     """The mode that notes ops in `log`. `composites`: ops that a GPU has made of other ops."""
-    from torch.utils._python_dispatch import TorchDispatchMode
 
-    class OnPaper(TorchDispatchMode):  # type: ignore[misc]
+    class OnPaper(adapter.dispatch_mode()):  # type: ignore[misc]
         """Runs each op on shapes and values, and notes it."""
 
         @classmethod
@@ -180,7 +179,7 @@ def _parameters(func: Any, args: Any, kwargs: dict[str, Any]) -> str:
 
 def _bound(func: Any, args: Any, kwargs: dict[str, Any]) -> list[tuple[Any, Any]]:
     """The arguments of the op's schema with what they are given."""
-    arguments = func._schema.arguments
+    arguments = adapter.parameters_of(func)
     by_name = [(a, kwargs[a.name]) for a in arguments if a.name in kwargs]
     return [*zip(arguments, args, strict=False), *by_name]
 
