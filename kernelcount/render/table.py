@@ -23,6 +23,7 @@ from kernelcount.render.wording import clean, setting, target_name
 
 _LOUD = "bold yellow"
 _INPUTS = 12
+_TITLE = 36
 _BLANK: Line = ()
 
 _Sized = Sequence[tuple[Run, list[Figures]]]
@@ -129,7 +130,7 @@ def _figures(entries: Sequence[Figures], page: Page) -> list[Line]:
     lines = side_by_side(entries)
     alone = len(entries) == 1
     room = page.width - 2 - max(cells(line.label) for line in lines)
-    heads = ["" if alone else fit(e.title, min(room - 3, 24)) for e in entries]
+    heads = ["" if alone else fit(e.title, min(room - 3, _TITLE)) for e in entries]
     upright = list(zip(heads, *(line.cells for line in lines), strict=True))
     shown: list[Line] = []
     for chosen in _fitting([max(map(cells, column)) + 3 for column in upright], room):

@@ -19,7 +19,7 @@ def run(target, *flags, code=0):
         [*command, "--device", "cuda", "--format", "json"],
         check=False, capture_output=True, text=True, timeout=500,
     )  # fmt: skip
-    assert "Traceback (most recent call last):\n  File \"/" not in done.stderr or code
+    assert 'Traceback (most recent call last):\n  File "/' not in done.stderr or code
     assert done.returncode == code, done.stderr
     return json.loads(done.stdout), done.stderr
 

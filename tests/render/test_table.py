@@ -463,12 +463,12 @@ mine.py:g launches 24 kernels, eager 2. Its kernels take 96 µs instead of
   graph launches        0         1                         1
   kernel time      463 µs     96 µs                     96 µs
 
-                   compile:max-au…udagraphs   mine.py:g
-  kernels                                24          24
-  copies                                  1           1
-  launches                                1           1
-  graph launches                          1           1
-  kernel time                         96 µs       96 µs
+                   compile:max-autotune-no-cudagraphs   mine.py:g
+  kernels                                          24          24
+  copies                                            1           1
+  launches                                          1           1
+  graph launches                                    1           1
+  kernel time                                   96 µs       96 µs
 
   eager                                                                     time
   1  add   vectorized_elementwise_kernel<CUDAFunctor_add<float>>          276 µs
