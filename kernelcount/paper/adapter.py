@@ -27,6 +27,7 @@ from kernelcount.paper import cards
 NAMES = (
     "torch._TorchCompileInductorWrapper",
     "torch._C._conv_determine_backend_memory_format",
+    "torch._C._dispatch_has_kernel_for_dispatch_key",
     "torch._C._get_dispatch_mode",
     "torch._C._TorchDispatchModeKey.FAKE",
     "torch._C.DispatchKey.CompositeImplicitAutograd",
@@ -56,12 +57,13 @@ NAMES = (
     "torch._inductor.scheduler.BaseSchedulerNode.get_write_buffer_sizes",
     "torch._inductor.scheduler.has_triton",
     "torch._ops.OpOverload.py_impl",
-    "torch._ops.OpOverload.decompose",
-    "torch._ops.OpOverload.has_kernel_for_dispatch_key",
     "torch._prims.TensorMeta",
     "torch._subclasses.fake_tensor.FakeTensor.device",
     "torch._subclasses.fake_tensor.FakeTensorMode.dispatch",
     "torch.cuda._lazy_init",
+    "torch.ops.aten.relu.default._op_dk",
+    "torch.ops.aten.relu.default._schema",
+    "torch.ops.aten.relu.default.py_kernels",
     "torch.library.Library._destroy",
     "torch.utils._python_dispatch.TorchDispatchMode",
     "torch.utils._triton.triton_hash_with_backend",
@@ -124,11 +126,21 @@ def is_fake(kind: type) -> bool:
 
 
 def is_composite(op: Any) -> bool:
-    """Whether an overload is made of other ops on every device."""
+    """Whether eager code has an overload made of other ops, on every device.
+
+    Decompositions in Python are for traces; they take ops apart that eager code runs whole.
+    """
     import torch
 
-    key = torch._C.DispatchKey.CompositeImplicitAutograd
-    return bool(op.has_kernel_for_dispatch_key(key))
+    key = "CompositeImplicitAutograd"
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key))
+
+
+def decomposed(op: Any, args: Any, kwargs: Any) -> Any:
+    """What an op that `is_composite` gives, by the ops that eager code has it made of."""
+    import torch
+
+    return op._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
 
 
 def dispatch_mode() -> Any:

@@ -70,7 +70,8 @@ def _rms_norm_into(log: Log) -> Callable[..., Any]:
     """
     import torch
 
-    made_of = torch.ops.aten.rms_norm.default.decompose
+    def made_of(*args: Any) -> Any:
+        return adapter.decomposed(torch.ops.aten.rms_norm.default, args, {})
 
     class Fused(torch.autograd.Function):  # type: ignore[misc]
         """One op forward, and one back."""

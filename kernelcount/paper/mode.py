@@ -42,7 +42,7 @@ def make(log: Log, values: Values, composites: Composites) -> Any:
                     return composites[func](*args, **kwargs)
             if is_composite(func):  # such an op comes whole under inference mode only
                 with self:
-                    return func.decompose(*args, **kwargs)
+                    return adapter.decomposed(func, args, kwargs)
             return _Run(func, args, kwargs, log, values).result()
 
     return OnPaper()

@@ -43,6 +43,7 @@ def exact(outcomes):
         ("copies", (0, 1)),
         ("copies_across", (1, 1)),
         ("in_place", (2, 1)),
+        ("upsamples", (1, 1)),
         ("compiled_already", (2, 1)),
     ],
 )
@@ -50,6 +51,13 @@ def test_the_count_is_exact_where_rules_know_every_call(name, expected):
     outcomes = count(name)
     assert kernels(outcomes) == expected
     assert exact(outcomes)
+
+
+def test_an_op_stays_whole_under_inference_mode_too():
+    assert [r.label for r in count("infers", "eager")["eager"].rows()] == [
+        "native_dropout",
+        "upsample_nearest2d",
+    ]
 
 
 def test_generated_kernels_bear_the_names_that_inductor_gives_them():
