@@ -187,9 +187,11 @@ def _embedding(op: Op) -> Cost:
 
 
 def _cumulative(op: Op) -> Cost:
-    """cuda/ScanKernels.cpp: a scan, after a cast where the dtype changes; 1-D is left to CUB."""
-    cast = op.read[0].dtype != op.written[0].dtype
-    return Cost(1 + cast, exact=op.read[0].dim() > 1)
+    """cuda/ScanKernels.cpp: a scan, after a cast where the dtype changes; one row is left to CUB."""
+    x = op.read[0]
+    cast = x.dtype != op.written[0].dtype
+    one_row = x.dim() == 0 or x.numel() == x.shape[op.args[1]]
+    return Cost(1 + cast, exact=not one_row)
 
 
 def _cat(op: Op) -> Cost:

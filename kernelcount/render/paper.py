@@ -46,7 +46,7 @@ def lines(entries: Sequence[Figures]) -> list[Line]:
         shown.append(Line("transfers", cells, _least(entries)))
     if any(p and p.bound_ns for p in papers):
         rate = next(p.bandwidth for p in papers if p) / 1e12
-        cells = tuple(duration(p.bound_ns) if p and p.bound_ns else "unknown" for p in papers)
+        cells = tuple(duration(p.bound_ns) if p and p.bound_ns else "n/a" for p in papers)
         shown.append(Line("at least", cells, f"bytes over {rate:.3g} TB/s, modelled"))
     return shown
 
