@@ -187,7 +187,7 @@ def _embedding(op: Op) -> Cost:
 
 
 def _cumulative(op: Op) -> Cost:
-    """cuda/ScanKernels.cpp: a scan, after a cast where the dtype changes; one row is left to CUB."""
+    """cuda/ScanKernels.cpp: a scan, after a cast where the dtype changes. One row: left to CUB."""
     x = op.read[0]
     cast = x.dtype != op.written[0].dtype
     one_row = x.dim() == 0 or x.numel() == x.shape[op.args[1]]
