@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import difflib
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernelcount import __version__
-from kernelcount.errors import KernelcountError, NotMeasuredError, UsageError
+from kernelcount.errors import KernelcountError, UsageError, UserCodeError
 from kernelcount.model import Environment, Job, Outcome, Report, Run, Target, Unmeasured
 from kernelcount.traces import saved
+
+if TYPE_CHECKING:
+    from kernelcount.runners import Results
+
+_LONGEST_TIMEOUT = 1e9  # seconds; more is no number to wait for
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A report, and what is to be said on stderr beside it."""
+    """A report, and what is to be said on stderr beside it.
+
+    `unwritten` says which files that were asked for could not be written, although all else is
+    there.
+    """
 
     report: Report
     said: tuple[str, ...] = ()
+    unwritten: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """The report's, or 2 where a file that was asked for is missing."""
+        return UsageError.code if self.unwritten else self.report.exit_code
 
 
 def run(job: Job, runner: Callable[..., object], progress: Callable[[str], None]) -> Answer:
@@ -29,7 +47,7 @@ def run(job: Job, runner: Callable[..., object], progress: Callable[[str], None]
     from kernelcount.runners import Results
     from kernelcount.worker import steps
 
-    _check(job)
+    check_job(job)
     results = runner(job, progress)
     assert isinstance(results, Results)
     runs: dict[int | None, list[Outcome]] = {}
@@ -42,30 +60,91 @@ def run(job: Job, runner: Callable[..., object], progress: Callable[[str], None]
         tuple(Run(tuple(outcomes), size) for size, outcomes in runs.items()),
         target,
     )
-    return Answer(report, tuple(results.said))
+    return Answer(report, _said(results), tuple(results.unwritten))
 
 
-def _check(job: Job) -> None:
-    """What can be refused without torch is refused before a worker starts."""
-    from kernelcount import devices, inputs, paper, variants
+def _said(results: Results) -> tuple[str, ...]:
+    """Why variants are unmeasured: each reason once, with the names of all that it holds for."""
+    from kernelcount.runners import name_of
+    from kernelcount.variants import parse
+    from kernelcount.worker import steps
 
+    names: dict[str, list[str]] = {}
+    raised: set[int | None] = set()  # sizes at which the function itself fails
+    for step in steps(results.job):
+        outcome = results.outcomes[step.index]
+        if not isinstance(outcome, Unmeasured):
+            continue
+        text = results.said.get(step.index, outcome.reason)
+        kind = parse(step.variant).kind
+        if kind == "eager" and outcome.code == UserCodeError.code:
+            raised.add(step.size)
+        elif kind == "compile" and step.size in raised and text not in names:
+            # torch.compile wraps what eager has shown already, in frames that are all torch's.
+            text = outcome.reason
+        # A reason alone adds nothing to the same reason with its frames.
+        text = next((t for t in names if t.partition("\n")[0] == text), text)
+        names.setdefault(text, []).append(name_of(step, results.job))
+    return tuple(f"{', '.join(who)}: {text}" for text, who in names.items())
+
+
+def check_job(job: Job) -> None:
+    """Refuse what can be refused without torch, before a worker starts. Raises UsageError."""
+    from kernelcount import devices, inputs, target, variants
+
+    target.check(job.spec)
     variants.parse_all(job.variants)
     if job.device is not None:
         devices.parse(job.device)
-    if job.gpu is not None:
-        paper.find(job.gpu)
-        if job.device not in (None, "paper"):
-            raise UsageError(f"--gpu {job.gpu} is for --device paper, not for {job.device}")
+    _check_paper(job)
     for spec in job.inputs:
         inputs.parse_spec(spec)
     if job.dtype is not None and job.dtype not in inputs.DTYPES:
-        raise UsageError(f"--dtype {job.dtype!r} is not one of {', '.join(inputs.DTYPES)}")
+        near = difflib.get_close_matches(job.dtype, inputs.DTYPES, n=1)
+        near = near or [s for s, long in inputs.DTYPES.items() if long == job.dtype]
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(f"--dtype {job.dtype!r} is not one of {', '.join(inputs.DTYPES)}{hint}")
     if job.inputs and job.maker:
         raise UsageError("--input and --inputs exclude each other: name the arguments or a maker")
-    if ":" not in job.spec:
-        raise UsageError(
-            f"{job.spec!r} names no function: write module:function or path/to/file.py:function"
-        )
+    if job.timeout is not None and not 0 < job.timeout <= _LONGEST_TIMEOUT:
+        raise UsageError(f"--timeout {job.timeout:g}: write a number of seconds above 0")
+    if job.backward and job.no_grad:
+        raise UsageError("--backward and --no-grad exclude each other: there is no gradient then")
+    if twice := next((n for i, n in enumerate(job.sizes) if n in job.sizes[:i]), None):
+        raise UsageError(f"--size: {twice} stands twice")
+
+
+def _check_paper(job: Job) -> None:
+    from kernelcount import paper
+
+    if job.gpu is not None and job.device != "paper":
+        raise UsageError(f"--gpu {job.gpu}: this is the card that --device paper counts for")
+    if job.device == "paper":
+        paper.find(job.gpu)
+        if job.traces:
+            raise UsageError("--trace: nothing runs on paper, so there is no trace")
+
+
+def check_files(**files: Path | None) -> None:
+    """Refuse, before anything is measured, a file that could not be written. Raises UsageError.
+
+    The keywords are the names of the flags.
+    """
+    seen: dict[Path, str] = {}
+    for flag, path in files.items():
+        if path is None:
+            continue
+        folder = path.absolute().parent
+        if not folder.is_dir():
+            raise UsageError(f"--{flag} {path}: there is no folder {path.parent}")
+        if path.is_dir():
+            raise UsageError(f"--{flag} {path}: this is a folder; name a file in it")
+        if not os.access(path if path.exists() else folder, os.W_OK):
+            raise UsageError(f"--{flag} {path}: not allowed to write there")
+        if other := seen.get(path.absolute()):
+            raise UsageError(f"--{other} and --{flag} name the same file, {path}")
+        if path.is_file() or not path.exists():  # /dev/null may well stand for all of them
+            seen[path.absolute()] = flag
 
 
 def trace_files(path: Path, variants: Sequence[str], sizes: Sequence[int]) -> tuple[str, ...]:
@@ -120,43 +199,10 @@ def _common(outcomes: Sequence[Outcome]) -> Environment:
     return replace(shared, kernelcount=__version__)
 
 
-def diagnose() -> list[str]:
-    """A line for each device: whether it can be counted on here, or why not."""
-    from kernelcount import devices
-
-    lines: list[str] = []
-    for name, device in devices.DEVICES.items():
-        if name not in devices.HIDDEN:
-            reason = device.missing()
-            lines.append(f"{name:<6} {'no: ' + reason if reason else 'yes: ' + device.summary}")
-    return lines
-
-
-def record_atlas(path: Path, device: str | None, progress: Callable[[str], None]) -> int:
-    """Record an atlas of library calls on a GPU into a file; how many calls it holds.
-
-    Raises KernelcountError where there is no GPU or the file cannot be written.
-    """
-    import tempfile
-
-    from kernelcount import devices, recording
-    from kernelcount.paper import atlas
-
-    chosen, name = devices.choose(device)
-    if chosen.kind in ("cpu", "paper"):
-        raise NotMeasuredError("an atlas is recorded on a GPU, and there is none here")
-    with tempfile.TemporaryDirectory(prefix="kernelcount-") as folder, chosen.prepare():
-        entries = recording.record(chosen, name, Path(folder), progress)
+def save(answer: Answer, path: Path) -> Answer:
+    """Write all captures of a report, for `read` and `diff`; what came of it is in the answer."""
     try:
-        path.write_text(atlas.dump(entries))
+        path.write_bytes(saved.dump(answer.report.outcomes))
     except OSError as error:
-        raise UsageError(f"--record-atlas {path}: {error.strerror}") from None
-    return len(entries)
-
-
-def save(report: Report, path: Path) -> None:
-    """Write all captures of a report, for `read` and `diff`. Raises KernelcountError."""
-    try:
-        path.write_bytes(saved.dump(report.outcomes))
-    except OSError as error:
-        raise UsageError(f"--save {path}: {error.strerror}") from None
+        return replace(answer, unwritten=(*answer.unwritten, f"--save {path}: {error.strerror}"))
+    return answer

@@ -6,10 +6,13 @@ between them. Only then is the call steady, and its record believed.
 
 from __future__ import annotations
 
-from collections import Counter
+import inspect
+import os
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import GeneratorType
 from typing import Any
@@ -17,20 +20,20 @@ from typing import Any
 from kernelcount.devices import Device
 from kernelcount.devices.base import MARK
 from kernelcount.devices.inductor import cpp_kernels_recordable
-from kernelcount.errors import NotMeasuredError
+from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.inputs import Arguments
 from kernelcount.model import Capture, Environment, Note, Outcome, Target, Unmeasured
 from kernelcount.operations import read_operations
 from kernelcount.paper.gpu import PretendedGpu
-from kernelcount.probes.compiler import CompilerWatch
+from kernelcount.probes.compiler import CompilerWatch, stance_kept
 from kernelcount.reading import ANOTHER_PROFILER, read_trace
 from kernelcount.state import UserState, tensors
 from kernelcount.variants import VARIANTS, Variant
 
 WARM_UPS = 3
 """Calls before the first profile: in reduce-overhead mode a function runs eagerly once, is recorded
-into a CUDA graph in the second call and replayed from the third
-(torch/_inductor/cudagraph_trees.py)."""
+into a CUDA graph in the second call and replayed from the third (torch/_inductor/cudagraph_trees).
+"""
 
 MOST_CALLS = 12
 """torch gives up recompiling at 8 (torch._dynamo.config.recompile_limit), so calls 9 and 10 must
@@ -39,9 +42,12 @@ agree; two more are for records that the profiler lost.
 
 PAPER_WARM_UPS = 2
 """Calls on paper before the one that counts: in the second a size that changed becomes dynamic
-(torch._dynamo.config.automatic_dynamic_shapes)."""
+(torch._dynamo.config.automatic_dynamic_shapes).
+"""
 
 _FRESH_CALLS = 2
+_NOT_RESTORED = "what the call changed in place could not be put back: later calls got other values"
+_LAZY = (GeneratorType, map, filter, zip)
 
 Progress = Callable[[str], None]
 
@@ -62,28 +68,39 @@ class Subject:
     backward: bool = False
     no_grad: bool = False
     notes: tuple[Note, ...] = ()
+    fresh: list[Arguments] = field(default_factory=list)
+    """Further sets of arguments that were made, kept so that no address of theirs comes back."""
+
+
+_Given = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class Invocation:
-    """One call of the target as the user asked for it, backward included."""
+    """Calls of the target as the user asked for them, backward included."""
 
-    def __init__(
-        self, function: Callable[..., Any], arguments: Arguments, subject: Subject
-    ) -> None:
-        self.function, self.arguments, self.subject = function, arguments, subject
+    def __init__(self, function: Callable[..., Any], subject: Subject) -> None:
+        self.function, self.subject = function, subject
+        self._process = os.getpid()
         self._seeds: dict[tuple[object, ...], Any] = {}
 
-    def __call__(self) -> Any:
-        """Call it, consume what it yields, and go backward where that was asked for.
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call it once, consume what it yields, and go backward where that was asked for.
 
         Gives what the call gave. Raises whatever the user's code raises.
         """
         import torch
 
         with torch.no_grad() if self.subject.no_grad else nullcontext():
-            result = self.function(*self.arguments.args, **self.arguments.kwargs)
-            if isinstance(result, GeneratorType):
-                result = list(result)
+            result = self.function(*args, **kwargs)
+            if os.getpid() != self._process:
+                os._exit(0)  # a child that the function forked has come back into our code
+            if isinstance(result, _LAZY):
+                # Without a backward pass each part may be freed before the next is made. On paper
+                # there is nothing to free, and what is made belongs to what must be written.
+                kept = self.subject.backward or self.subject.device.kind == "paper"
+                result = list(result) if kept else deque(result, maxlen=0)
+            elif inspect.isawaitable(result) or inspect.isasyncgen(result):
+                raise _runs_nothing(result)
         if self.subject.backward:
             self._backward(result)
         return result
@@ -106,6 +123,15 @@ class Invocation:
         return self._seeds[key]
 
 
+def _runs_nothing(result: Any) -> UsageError:
+    if inspect.iscoroutine(result):
+        result.close()  # or Python would warn that it was never awaited
+    kind = type(result).__name__.replace("_", " ")
+    return UsageError(
+        f"the function returns a {kind}, which runs nothing by itself: name a function that runs it"
+    )
+
+
 @dataclass
 class _Steady:
     """How the calls went: the last outcome, whether two agreed, and what was seen on the way."""
@@ -114,6 +140,19 @@ class _Steady:
     stable: bool
     seen: list[int]
     compiled_last: bool
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """What the calls of one variant share. `scratch` is a folder for the trace."""
+
+    subject: Subject
+    variant: Variant
+    invocation: Invocation
+    state: UserState
+    watch: CompilerWatch
+    scratch: Path
+    progress: Progress
 
 
 def measure(
@@ -128,27 +167,25 @@ def measure(
     Raises whatever the user's code raises, with the profiler stopped and their state put back.
     """
     if isinstance(subject.device, PretendedGpu):
-        return _measure_on_paper(subject, subject.device, variant, function, progress)
+        return _measure_on_paper(subject, subject.device, variant, function, scratch, progress)
     kind = VARIANTS[variant.kind]
-    state = UserState(function, (subject.arguments.args, subject.arguments.kwargs))
+    given = (subject.arguments.args, subject.arguments.kwargs)
     with ExitStack() as stack:
-        stack.callback(state.restore)
+        stack.enter_context(stance_kept())
         stack.enter_context(subject.device.prepare())
+        state = UserState(function, given, backward=subject.backward)
+        stack.callback(state.restore)
         watch = stack.enter_context(CompilerWatch())
         stack.enter_context(kind.during())
-        called = kind.apply(function, variant)
-        invocation = Invocation(called, subject.arguments, subject)
-        steady = _until_steady(subject, variant, invocation, state, watch, scratch, progress)
-        notes = [*subject.notes, *_compile_notes(subject, variant, watch, steady)]
-        if _is_empty(steady.outcome):
-            fresh = _with_fresh_arguments(subject, variant, called, scratch)
-            if fresh is not None:
-                steady, note = fresh
-                notes.append(note)
-    if state.mutated:
-        detail = "the call changes its arguments in place; each call got them as they were at first"
-        notes.append(Note("mutates-arguments", detail))
-    return _with_context(steady, subject, notes)
+        invocation = Invocation(kind.apply(function, variant), subject)
+        this = _Pass(subject, variant, invocation, state, watch, scratch, progress)
+        steady = _until_steady(this, state.before_call)
+        notes = list(subject.notes)
+        if _is_empty(steady.outcome) and (fresh := _with_fresh_arguments(this)) is not None:
+            steady, note = fresh
+            notes.append(note)
+        notes += [*_compile_notes(this, steady), *_state_notes(state)]
+        return _with_context(steady, subject, notes)
 
 
 def _measure_on_paper(
@@ -156,34 +193,37 @@ def _measure_on_paper(
     gpu: PretendedGpu,
     variant: Variant,
     function: Callable[..., Any],
+    scratch: Path,
     progress: Progress,
 ) -> Outcome:
     """Count one variant for a GPU that is not there, by a call in which nothing is compiled."""
     kind = VARIANTS[variant.kind]
     given = (subject.arguments.args, subject.arguments.kwargs)
     with ExitStack() as stack:
+        stack.enter_context(stance_kept())
         watch = stack.enter_context(CompilerWatch())
         stack.enter_context(gpu.prepare(compiles=kind.compiles))
-        state = UserState(function, given)
+        state = UserState(function, given, backward=subject.backward)
         stack.callback(state.restore)
         stack.enter_context(kind.during())
-        invocation = Invocation(kind.apply(function, variant), subject.arguments, subject)
+        invocation = Invocation(kind.apply(function, variant), subject)
+        this = _Pass(subject, variant, invocation, state, watch, scratch, progress)
         for call in range(1, PAPER_WARM_UPS + 1):
-            progress(f"{variant.name}: on paper, call {call}")
-            state.before_call()
-            invocation()
+            progress(f"on paper, warm-up, call {call}")
+            invocation(*state.before_call())
         for call in range(PAPER_WARM_UPS + 1, MOST_CALLS + 1):
-            progress(f"{variant.name}: on paper, call {call}")
-            state.before_call()
-            before = watch.compilations
-            gpu.run(invocation, given, _not_modelled(variant))
-            compiled_last = watch.compilations > before
-            if not compiled_last:
+            progress(f"on paper, call {call}")
+            before = (watch.compilations, watch.graphs)
+            gpu.run(partial(invocation, *state.before_call()), given, _not_modelled(variant))
+            compiled = (watch.compilations, watch.graphs) != before
+            if not compiled:
                 break
     records, paper, noted = gpu.counted()
     capture = Capture(variant.name, records=records, basis="paper", paper=paper)
-    steady = _Steady(capture, not compiled_last, [], compiled_last)
-    notes = [*subject.notes, *_compile_notes(subject, variant, watch, steady), *noted]
+    steady = _Steady(capture, not compiled, [_work_done(capture)], compiled)
+    notes = [*subject.notes, *_compile_notes(this, steady), *noted]
+    if gpu.values.active and (state.mutated or state.module_changed):
+        notes.append(Note("not-restored", _NOT_RESTORED))
     return _with_context(steady, subject, notes)
 
 
@@ -195,29 +235,22 @@ def _not_modelled(variant: Variant) -> str | None:
     return "CUDA graphs" if mode == "reduce-overhead" else "what autotuning chooses"
 
 
-def _until_steady(
-    subject: Subject,
-    variant: Variant,
-    invocation: Invocation,
-    state: UserState,
-    watch: CompilerWatch,
-    scratch: Path,
-    progress: Progress,
-) -> _Steady:
+def _until_steady(this: _Pass, given: Callable[[], _Given]) -> _Steady:
+    """Call until two calls agree; `given` makes the arguments ready before each, unrecorded."""
     for call in range(1, WARM_UPS + 1):
-        progress(f"{variant.name}: warm-up, call {call}")
-        state.before_call()
-        invocation()
-    subject.device.synchronize()
-    state.forget_unchanged()
+        this.progress(f"warm-up, call {call}")
+        this.invocation(*given())
+        if call == 1:
+            this.state.look_closely()
+    this.subject.device.synchronize()
+    this.state.forget_unchanged()
     seen: list[int] = []
     previous: Counter[object] | None = None
     for call in range(WARM_UPS + 1, MOST_CALLS + 1):
-        progress(f"{variant.name}: profiling, call {call}")
-        state.before_call()
-        before = watch.compilations
-        outcome = _profile(subject, variant, invocation, scratch)
-        compiled = watch.compilations > before
+        this.progress(f"profiling, call {call}")
+        before = (this.watch.compilations, this.watch.graphs)
+        outcome = _profile(this, *given())
+        compiled = (this.watch.compilations, this.watch.graphs) != before
         launched = _launched(outcome)
         seen.append(_work_done(outcome))
         if isinstance(outcome, Capture) and launched == previous and not compiled:
@@ -229,17 +262,15 @@ def _until_steady(
     return _Steady(outcome, False, seen, compiled)
 
 
-def _profile(
-    subject: Subject, variant: Variant, call: Callable[[], object], scratch: Path
-) -> Outcome:
-    trace = scratch / "trace.json"
-    subject.device.profile(call, trace)
-    if subject.device.kind != "cpu":
-        return read_trace(trace, variant.name, mark=MARK)
+def _profile(this: _Pass, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Outcome:
+    trace = this.scratch / "trace.json"
+    this.subject.device.profile(lambda: this.invocation(args, kwargs), trace)
+    if this.subject.device.kind != "cpu":
+        return read_trace(trace, this.variant.name, mark=MARK)
     records = read_operations(trace)
     if records is None:
-        return Unmeasured(variant.name, ANOTHER_PROFILER)
-    return Capture(variant.name, subject.environment, records=records)
+        return Unmeasured(this.variant.name, ANOTHER_PROFILER)
+    return Capture(this.variant.name, this.subject.environment, records=records)
 
 
 def _launched(outcome: Outcome) -> Counter[object]:
@@ -267,51 +298,79 @@ def _is_empty(outcome: Outcome) -> bool:
     return isinstance(outcome, Capture) and len(outcome.records) == 0
 
 
-def _with_fresh_arguments(
-    subject: Subject, variant: Variant, called: Callable[..., Any], scratch: Path
-) -> tuple[_Steady, Note] | None:
+def _with_fresh_arguments(this: _Pass) -> tuple[_Steady, Note] | None:
     """Whether an empty call has work to do when it has not seen its arguments before."""
+    subject = this.subject
     if not any(True for _ in tensors((subject.arguments.args, subject.arguments.kwargs))):
         return None
-    outcomes: list[Outcome] = []
-    kept: list[Arguments] = []  # so that no address comes back
-    for i in range(1, _FRESH_CALLS + 1):
-        kept.append(subject.remake(subject.seed + i))
-        outcomes.append(_profile(subject, variant, Invocation(called, kept[-1], subject), scratch))
-    launched = [_launched(o) for o in outcomes]
-    if _is_empty(outcomes[-1]) or isinstance(outcomes[-1], Unmeasured):
+
+    def unseen() -> _Given:
+        this.state.before_call()  # gradients, too
+        subject.fresh.append(subject.remake(subject.seed + len(subject.fresh) + 1))
+        return subject.fresh[-1].args, subject.fresh[-1].kwargs
+
+    try:
+        arguments = unseen()
+    except Exception:  # noqa: BLE001  the user's maker gives no second set
         return None
-    count = _work_done(outcomes[-1])
+    if _is_empty(_profile(this, *arguments)):
+        return None
+    steady = _until_steady(this, unseen)
     detail = (
         "repeated calls launch nothing: the result is remembered from the first call; counted with"
-        f" arguments it had not seen ({count})"
+        f" arguments it had not seen ({_work_done(steady.outcome)})"
     )
-    steady = _Steady(outcomes[-1], launched[0] == launched[1], [0, count], False)
     return steady, Note("memoised", detail)
 
 
-def _compile_notes(
-    subject: Subject, variant: Variant, watch: CompilerWatch, steady: _Steady
-) -> list[Note]:
+def _compile_notes(this: _Pass, steady: _Steady) -> list[Note]:
+    name, watch = this.variant.name, this.watch
     notes: list[Note] = []
-    if VARIANTS[variant.kind].compiles:
+    if VARIANTS[this.variant.kind].compiles:
         if watch.graphs == 0:
-            detail = f"0 graphs compiled: '{variant.name}' ran as eager code"
-            notes.append(Note("not-compiled", detail))
+            notes.append(Note("not-compiled", f"0 graphs compiled: '{name}' ran as eager code"))
         if watch.cudagraph_skips:
-            detail = f"CUDA graphs skipped {watch.cudagraph_skips} times, for Inductor's reasons"
+            why = "; ".join(watch.skip_reasons) or "for Inductor's reasons"
+            detail = f"CUDA graphs skipped ({watch.cudagraph_skips}): {why}"
             notes.append(Note("cudagraphs-skipped", detail))
         if watch.blind:
             notes.append(Note("compiler-unknown", watch.blind))
-        if subject.device.kind == "cpu" and not cpp_kernels_recordable():
-            detail = f"cannot tell on torch {subject.environment.torch} what Inductor generated"
+        if this.subject.device.kind == "cpu" and not cpp_kernels_recordable():
+            torch = this.subject.environment.torch
+            detail = f"cannot tell on torch {torch} what Inductor generated"
             notes.append(Note("generated-unknown", detail))
-    if watch.limit:
-        detail = f"'{variant.name}' ran as eager code: the {watch.limit} was reached"
+    if watch.limit and _is_partly_compiled(steady.outcome):
+        detail = f"'{name}' ran in part as eager code: the {watch.limit} was reached"
+        notes.append(Note("recompile-limit-in-part", detail))
+    elif watch.limit:
+        detail = f"'{name}' ran as eager code: the {watch.limit} was reached"
         notes.append(Note("recompile-limit", detail))
     if steady.compiled_last:
         detail = "recompiled in the profiled call: this is no steady state"
         notes.append(Note("recompiled", detail))
+    return notes
+
+
+def _is_partly_compiled(outcome: Outcome) -> bool:
+    """Whether kernels of Inductor's ran; an upper bound, for a user may name one like that."""
+    if not isinstance(outcome, Capture):
+        return False
+    return any(r.activity == "generated" or r.name[:7] == "triton_" for r in outcome.rows())
+
+
+def _state_notes(state: UserState) -> list[Note]:
+    notes: list[Note] = []
+    if state.mutated:
+        detail = "the call changes its arguments in place; each call got them as they were at first"
+        notes.append(Note("mutates-arguments", detail))
+    if state.module_changed:
+        detail = (
+            "the call changes the module's parameters or buffers; each call got them as they were"
+            " at first"
+        )
+        notes.append(Note("mutates-module", detail))
+    if state.unrestored:
+        notes.append(Note("not-restored", _NOT_RESTORED))
     return notes
 
 

@@ -7,64 +7,101 @@ outermost operator (relu), since that is what stands in the user's code.
 from __future__ import annotations
 
 from array import array
-from itertools import islice
-from operator import le
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress, count
+from operator import eq, le
 
 _NOT_OPERATORS = ("autograd::", "torch::autograd::")
-_NONE = -1
+_NONE, _MOST = -1, 1 << 62
+_BEFORE_ALL = float("-inf")
+_TOUCH = 0.0007  # microseconds by which sums of times in traces may be wrong
 
 
 class Labels:
-    """Host ops in columns; `resolve` turns them into labels by External id."""
+    """Host ops in columns; `resolve` turns them into labels by External id.
+
+    A trace holds as many ops as anything else, so that all is done by whole columns.
+    """
 
     def __init__(self) -> None:
         self._names: dict[str, int] = {}
         self._name, self._thread = array("i"), array("i")
-        self._start, self._duration, self._external = array("q"), array("q"), array("q")
-        self.top_level = 0
+        self._start, self._duration = array("d"), array("d")
+        self._external = array("q")
 
     def __len__(self) -> int:
         return len(self._name)
 
-    def op(self, name: str, thread: int, start: int, duration: int, external: int | None) -> None:
-        """Take one op: times in nanoseconds, `external` its External id."""
-        self._name.append(self._names.setdefault(name, len(self._names)))
-        self._thread.append(thread)
-        self._start.append(start)
-        self._duration.append(duration)
-        fits = external is not None and 0 <= external < 1 << 62
-        self._external.append(external if fits and external is not None else _NONE)
+    def add(
+        self,
+        names: Iterable[str],
+        threads: array[int],
+        times: tuple[array[float], array[float]],
+        externals: Iterable[int | None],
+    ) -> None:
+        """Take ops: starts and durations in microseconds, External ids or None."""
+        table = self._names
+        self._name.extend(array("i", [table.setdefault(name, len(table)) for name in names]))
+        self._thread.extend(threads)
+        self._start.extend(times[0])
+        self._duration.extend(times[1])
+        known = [e if e is not None and 0 <= e < _MOST else _NONE for e in externals]
+        self._external.extend(array("q", known))
 
-    def resolve(self) -> dict[int, str | None]:
-        """The label of each External id: `add` for ``aten::add``, other namespaces kept."""
-        names = [_label(name) for name in self._names]
-        labels: dict[int, str | None] = {}
-        open_ends: dict[int, list[tuple[int, str | None]]] = {}
-        self.top_level = 0
-        for i in self._order():
-            start, end = self._start[i], self._start[i] + self._duration[i]
-            stack = open_ends.setdefault(self._thread[i], [])
-            while stack and stack[-1][0] <= start:
-                stack.pop()
-            self.top_level += not stack
-            outer = stack[-1][1] if stack else None
-            label = outer if outer is not None else names[self._name[i]]
-            stack.append((end, label))
-            if label is not None and self._external[i] != _NONE:
-                labels[self._external[i]] = label
+    def top_level(self) -> int:
+        """How many ops stand in no other op of their thread."""
+        number = 0
+        for indices in self._by_thread(range(len(self))).values():
+            reached = _BEFORE_ALL
+            for i in indices:
+                number += self._start[i] >= reached
+                reached = max(reached, self._start[i] + self._duration[i] - _TOUCH)
+        return number
+
+    def resolve(self, processes: Sequence[object]) -> dict[object, dict[int, str | None]]:
+        """By process, the label of each External id: `add` for ``aten::add``, other names kept.
+
+        `processes` names the process of each thread: External ids are counted in each anew.
+        """
+        short = [_label(name) for name in self._names]
+        operators = [label is not None for label in short]
+        chosen = list(compress(range(len(self)), map(operators.__getitem__, self._name)))
+        labels: dict[object, dict[int, str | None]] = {}
+        for thread, indices in self._by_thread(chosen).items():
+            found = labels.setdefault(processes[thread], {})
+            columns = (self._name, self._start, self._duration, self._external)
+            label, reached = None, _BEFORE_ALL
+            for name, start, duration, external in zip(
+                *(map(column.__getitem__, indices) for column in columns), strict=True
+            ):
+                if start >= reached:  # all that began before it has ended
+                    label = short[name]
+                end = start + duration - _TOUCH
+                reached = max(reached, end)
+                found[external] = label
+            found.pop(_NONE, None)
         return labels
 
-    def _order(self) -> range | list[int]:
-        """Outer ops before inner ones: by thread, then start, then the longer first."""
-        n = len(self._name)
-        starts, threads = self._start, self._thread
-        if all(map(le, starts, islice(starts, 1, None))) and not self._ties():
-            return range(n)
-        return sorted(range(n), key=lambda i: (threads[i], starts[i], -self._duration[i]))
+    def _by_thread(self, indices: Sequence[int]) -> Mapping[int, Sequence[int]]:
+        """The ops of each thread, outer ones before inner ones."""
+        threads = set(self._thread)
+        if len(threads) == 1:
+            return {threads.pop(): self._sorted(indices)}
+        ops: dict[int, list[int]] = {thread: [] for thread in threads}
+        for i in indices:
+            ops[self._thread[i]].append(i)
+        return {thread: self._sorted(own) for thread, own in ops.items()}
 
-    def _ties(self) -> bool:
-        pairs = zip(self._start, islice(self._start, 1, None), strict=False)
-        return any(a == b for a, b in pairs)
+    def _sorted(self, indices: Sequence[int]) -> Sequence[int]:
+        """By start, and of those that start together the longest first."""
+        starts = list(map(self._start.__getitem__, indices))
+        following = starts[1:]
+        if all(map(le, starts, following)):
+            ties = compress(count(), map(eq, starts, following))
+            if all(self._duration[indices[i]] >= self._duration[indices[i + 1]] for i in ties):
+                return indices
+        longest_first = sorted(indices, key=self._duration.__getitem__, reverse=True)
+        return sorted(longest_first, key=self._start.__getitem__)
 
 
 def _label(name: str) -> str | None:

@@ -65,6 +65,16 @@ class Work:
     registers: int | None = None
     shared_memory: int | None = None
 
+    @property
+    def caption(self) -> str | None:
+        """The op, or the own name of a kernel that needs no other: Triton's, a generated one's.
+
+        None for a C++ kernel without an op, as in a graph replay: its name is no label.
+        """
+        if self.label is None and self.activity in ("kernel", "generated"):
+            return self.name if self.name.isidentifier() else None
+        return self.label
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -116,7 +126,10 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """All records of one name and label. `time_ns` is None where no record has a valid time."""
+    """All records of one name and label (see `Work.caption`).
+
+    `time_ns` is None where no record has a valid time.
+    """
 
     name: str
     label: str | None
@@ -265,11 +278,11 @@ class Capture:
         merged: dict[tuple[str, str | None, Activity], Row] = {}
         for w, n in count.items():
             work = r.works[w]
-            key = (work.name, work.label, work.activity)
+            key = (work.name, work.caption, work.activity)
             old = merged.get(key)
             merged[key] = Row(
                 work.name,
-                work.label,
+                work.caption,
                 work.activity,
                 n + (old.count if old else 0),
                 _add(old.time_ns if old else None, time.get(w)),

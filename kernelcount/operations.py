@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from array import array
+from itertools import islice, takewhile
 from pathlib import Path
 
-from kernelcount.devices.aten import effect
+from kernelcount.devices.aten import becomes, effect
 from kernelcount.devices.base import MARK
 from kernelcount.model import Lane, Records, Work
 from kernelcount.traces.kineto import Annotation, Event, KinetoTrace, Op
@@ -41,8 +42,9 @@ def _outermost(ops: list[Event]) -> list[tuple[Event, Work]]:
     found: list[tuple[Event, Work]] = []
     settled: dict[object, float] = {}
     outer: dict[object, tuple[float, str]] = {}
-    for op in sorted(ops, key=lambda o: (str(o.tid), o.ts or 0.0, -(o.dur or 0.0))):
-        start, end = op.ts or 0.0, (op.ts or 0.0) + (op.dur or 0.0)
+    rows = sorted(ops, key=lambda o: (str(o.tid), o.ts or 0.0, -(o.dur or 0.0)))
+    for i, op in enumerate(rows):
+        start, end = _span(op)
         if start < settled.get(op.tid, float("-inf")):
             continue
         if start >= outer.get(op.tid, (float("-inf"), ""))[0] and _is_operator(op.name):
@@ -50,12 +52,28 @@ def _outermost(ops: list[Event]) -> list[tuple[Event, Work]]:
         generated = _GENERATED.fullmatch(op.name)
         if generated:
             found.append((op, Work(generated[1], "generated")))
-        elif _is_operator(op.name) and effect(op.name) == "work":
-            found.append((op, Work(op.name, "aten", outer[op.tid][1])))
-        elif not _is_operator(op.name) or effect(op.name) == "composite":
+        elif not _is_operator(op.name) or _passes_on(rows, i):
             continue
+        elif effect(op.name) != "nothing":
+            found.append((op, Work(op.name, "aten", outer[op.tid][1])))
         settled[op.tid] = end
     return found
+
+
+def _passes_on(rows: list[Event], i: int) -> bool:
+    """Whether the op in row `i` is made of others, which stand in the rows after it."""
+    op = rows[i]
+    what = effect(op.name)
+    if what != "mixed":
+        return what == "composite"
+    end, others = _span(op)[1], becomes(op.name)
+    inside = takewhile(lambda o: o.tid == op.tid and _span(o)[0] < end, islice(rows, i + 1, None))
+    return any(o.name in others for o in inside)
+
+
+def _span(op: Event) -> tuple[float, float]:
+    """Start and end in microseconds."""
+    return op.ts or 0.0, (op.ts or 0.0) + (op.dur or 0.0)
 
 
 def _is_operator(name: str) -> bool:

@@ -15,10 +15,10 @@ from typing import Any
 
 from kernelcount.errors import UnreadableError, UsageError
 from kernelcount.model import Capture, Environment, Note, Outcome, Unmeasured
-from kernelcount.timeline import Settled, Timeline
+from kernelcount.timeline import Settled, Timeline, written_twice
 from kernelcount.traces import saved
 from kernelcount.traces.elements import Fault
-from kernelcount.traces.kineto import KinetoTrace
+from kernelcount.traces.kineto import Kernel, KinetoTrace, Op, Runtime, device_rows
 from kernelcount.traces.source import Progress, Source
 
 ANOTHER_PROFILER = (
@@ -36,40 +36,37 @@ def read_file(
     `region` keeps the kernels launched while an annotation of that name was open. Raises
     UnreadableError where the file holds neither, UsageError where no such annotation is there.
     """
-    if not path.exists():
-        raise UnreadableError(f"{path}: no such file")
-    if path.is_dir():
-        raise UnreadableError(f"{path}: this is a folder; name the trace files in it")
-    head = next(Source(path).blocks(), b"")
-    if not saved.recognises(head):
-        return (read_trace(path, str(path), region, progress),)
+    source = Source(path, progress)
+    if not saved.recognises(source.head()):
+        return (_read(source, str(path), region),)
     if region is not None:
         raise UsageError(f"{path}: saved captures hold no annotations, so no --region {region!r}")
-    outcomes = saved.read(path, progress)
+    outcomes = saved.read(source)
     if not outcomes:
         raise UnreadableError(f"{path}: no capture in it")
     return tuple(replace(o, name=f"{path}:{o.name}") for o in outcomes)
 
 
-def read_trace(
-    path: Path,
-    name: str,
-    region: str | None = None,
-    progress: Progress | None = None,
-    mark: str | None = None,
-) -> Outcome:
+def read_trace(path: Path, name: str, mark: str | None = None) -> Outcome:
     """What one trace holds, under `name`. Raises as `read_file` does.
 
     `mark` is an annotation that must be there: without it another profiler took the records.
     """
-    trace = KinetoTrace(path, progress)
+    return _read(Source(path), name, mark=mark)
+
+
+def _read(source: Source, name: str, region: str | None = None, mark: str | None = None) -> Outcome:
+    trace = KinetoTrace(source.path, source)
     timeline = Timeline(region, mark)
     with _collector_resting():
         for batch in trace.batches():
             timeline.add(batch)
-        settled = timeline.settle()
+        timeline.close()
+        again = source.again()
+        rows = device_rows(again) if again else None
+        settled = Settled(timeline, written_twice(timeline, rows))
     if region is not None and not timeline.regions:
-        raise UsageError(_no_such_region(path, region, timeline))
+        raise UsageError(_no_such_region(source.path, region, timeline))
     capture = Capture(
         name=name,
         environment=_environment(trace.header, timeline),
@@ -80,7 +77,7 @@ def read_trace(
         steps=settled.steps,
         notes=tuple(_notes(trace, settled)),
     )
-    reason = _unknown(trace, settled, len(capture.records))
+    reason = _unknown(trace, settled)
     return capture if reason is None else Unmeasured(name, reason, capture)
 
 
@@ -97,27 +94,46 @@ def _collector_resting() -> Iterator[None]:
 
 
 def _complete(faults: list[Fault], settled: Settled) -> bool | None:
-    timeline = settled.timeline
-    if settled.lost or any(f.fatal for f in faults):
+    """Whether every launch has its record; None where rows are missing that would tell."""
+    if settled.tally.lost or settled.short or any(f.fatal for f in faults):
         return False
-    untold = timeline.uncorrelated_launches or timeline.uncorrelated_records
-    return None if not timeline.host_rows or untold else True
+    untold = settled.tally.blind or settled.unmarked or settled.missing
+    return None if untold or not settled.timeline.host_rows else True
 
 
-def _unknown(trace: KinetoTrace, settled: Settled, records: int) -> str | None:
+def _unknown(trace: KinetoTrace, settled: Settled) -> str | None:
     """Why the count cannot be believed, or None where it can."""
     timeline = settled.timeline
     if timeline.mark is not None and not (timeline.mark_seen and timeline.host_rows):
         return ANOTHER_PROFILER
     if fatal := next((f for f in trace.faults if f.fatal), None):
         return f"{fatal.detail}: what stands before is no whole count"
-    if settled.lost:
+    if settled.tally.lost:
         return _lost(settled)
-    if timeline.phaseless:
-        return f"{timeline.phaseless} kernel rows have no phase (ph): records or not, who knows"
+    if settled.short:
+        return _short(settled)
+    if odd := _odd_kernel_rows(trace, timeline):
+        return odd
     if timeline.region is not None and not timeline.host_rows:
         return "no launch is recorded, so no kernel can be told to belong to the region"
-    return None if records or timeline.host_rows else _no_gpu_rows(trace, timeline)
+    if timeline.region is not None and timeline.endless:
+        return f"the annotation {timeline.region!r} or a step has no valid start or end"
+    return None if len(timeline.work) or timeline.host_rows else _no_gpu_rows(trace, timeline)
+
+
+def _odd_kernel_rows(trace: KinetoTrace, timeline: Timeline) -> str | None:
+    """Rows of which it is not sure that they are kernels that ran."""
+    if timeline.phaseless:
+        return f"{_many(timeline.phaseless, 'kernel row has', 'kernel rows have')} no phase (ph)"
+    if timeline.unended:
+        return f"{_many(timeline.unended, 'kernel row begins', 'kernel rows begin')} without an end"
+    old = trace.old
+    if old[Kernel] and (timeline.rows > old.total() or not (old[Runtime] or old[Op])):
+        return (
+            f"{_many(old[Kernel], 'row is', 'rows are')} of the category 'Kernel', as PyTorch spelt"
+            " it before 1.12, among rows that it would have spelt otherwise"
+        )
+    return None
 
 
 def _no_gpu_rows(trace: KinetoTrace, timeline: Timeline) -> str:
@@ -128,7 +144,7 @@ def _no_gpu_rows(trace: KinetoTrace, timeline: Timeline) -> str:
             " from ops; record with torch.profiler"
         )
     if len(timeline.labels):
-        top = timeline.labels.top_level
+        top = timeline.labels.top_level()
         return (
             f"no GPU rows in this trace, CPU operations alone ({top} at the top level): record with"
             " ProfilerActivity.CUDA, on a machine with a GPU"
@@ -137,10 +153,10 @@ def _no_gpu_rows(trace: KinetoTrace, timeline: Timeline) -> str:
 
 
 def _lost(settled: Settled) -> str:
-    launches = settled.timeline.launches
-    ids = [str(launches.correlation[i]) for i in settled.lost[:_MOST_LISTED]]
-    more = ", ..." if len(settled.lost) > _MOST_LISTED else ""
-    n = len(settled.lost)
+    launches, lost = settled.timeline.launches, settled.tally.lost
+    ids = [str(launches.correlation[i]) for i in lost[:_MOST_LISTED]]
+    more = ", ..." if len(lost) > _MOST_LISTED else ""
+    n = len(lost)
     return (
         f"{n} of {_many(settled.launches, 'launch', 'launches')} {'has' if n == 1 else 'have'} no"
         f" device record (correlation {', '.join(ids)}{more}): the profiler lost"
@@ -148,24 +164,26 @@ def _lost(settled: Settled) -> str:
     )
 
 
+def _short(settled: Settled) -> str:
+    blind = _many(len(settled.tally.blind), "launch bears", "launches bear")
+    if settled.timeline.region is not None:
+        return f"{blind} no correlation id: which kernels are of the region cannot be told"
+    return (
+        f"{blind} no correlation id, and for {settled.short} of them no kernel is left:"
+        " the count is incomplete"
+    )
+
+
 def _notes(trace: KinetoTrace, settled: Settled) -> Iterator[Note]:
     timeline = settled.timeline
     for fault in trace.faults:
         yield Note(fault.code, fault.detail)
-    if settled.lost:
+    if settled.tally.lost:
         yield Note("incomplete", _lost(settled))
-    early = settled.orphans - settled.extra
-    if early and timeline.host_rows and timeline.region is None:
-        yield Note(
-            "launched-before-recording",
-            f"{_many(early, 'kernel was', 'kernels were')} launched before the recording began"
-            " (no launch row); counted, but in no step",
-        )
-    if settled.extra:
-        yield Note(
-            "more-kernels-than-launches",
-            f"{_many(settled.extra, 'kernel shares', 'kernels share')} a launch with another",
-        )
+    elif settled.short:
+        yield Note("incomplete", _short(settled))
+    if timeline.host_rows:
+        yield from _launch_notes(settled)
     if settled.duplicates:
         yield Note(
             "duplicates",
@@ -186,6 +204,52 @@ def _notes(trace: KinetoTrace, settled: Settled) -> Iterator[Note]:
     yield from _oddities(trace, settled)
 
 
+def _launch_notes(settled: Settled) -> Iterator[Note]:
+    """What is odd about the launches, and about kernels without one."""
+    region = settled.timeline.region
+    if settled.early:
+        fate = "counted, but in no step" if region is None else "left out"
+        yield Note(
+            "launched-before-recording",
+            f"{_many(settled.early, 'kernel was', 'kernels were')} launched before the recording"
+            f" began (no launch row); {fate}",
+        )
+    if region is None and settled.missing:
+        yield Note(
+            "launch-row-missing",
+            f"{_many(settled.missing, 'kernel has', 'kernels have')} no launch row; counted, but in"
+            " no step",
+        )
+    if region is not None and settled.unplaced:
+        yield Note(
+            "launch-row-missing",
+            f"{_many(settled.unplaced, 'kernel has', 'kernels have')} no launch row that says when:"
+            " perhaps launched in the region, and left out",
+        )
+    rows = (
+        (len(settled.tally.blind), "launch", "launches"),
+        (settled.unmarked, "kernel", "kernels"),
+    )
+    if without := [_many(n, one, several) for n, one, several in rows if n]:
+        yield Note(
+            "uncorrelated",
+            f"without a correlation id: {' and '.join(without)}; which belong together cannot be"
+            " told",
+        )
+    if settled.tally.surplus:
+        yield Note(
+            "more-kernels-than-launches",
+            f"{_many(settled.tally.surplus, 'kernel shares', 'kernels share')} a launch with"
+            " another",
+        )
+    if captured := settled.tally.captured:
+        yield Note(
+            "captured",
+            f"{_many(captured, 'launch was', 'launches were')} captured into a CUDA graph"
+            " and ran nothing; left out",
+        )
+
+
 def _oddities(trace: KinetoTrace, settled: Settled) -> Iterator[Note]:
     timeline = settled.timeline
     if len(settled.steps) > 1:
@@ -195,16 +259,23 @@ def _oddities(trace: KinetoTrace, settled: Settled) -> Iterator[Note]:
         )
     if timeline.steps and not settled.steps:
         yield Note("steps-unknown", "no launch is recorded, so kernels belong to no step")
-    if settled.captured:
+    if timeline.endless:
         yield Note(
-            "captured",
-            f"{_many(settled.captured, 'launch was', 'launches were')} captured into a CUDA graph"
-            " and ran nothing; left out",
+            "no-end",
+            f"{_many(timeline.endless, 'range has', 'ranges have')} no valid start or end",
         )
     if timeline.unpaired:
-        yield Note("unpaired", f"{timeline.unpaired} begin or end rows lack their other half")
+        yield Note(
+            "unpaired",
+            f"{_many(timeline.unpaired, 'begin or end row lacks', 'begin or end rows lack')} its"
+            " other half",
+        )
     if trace.strange:
-        yield Note("not-an-event", f"{trace.strange} elements that are no events were passed over")
+        yield Note(
+            "not-an-event",
+            f"{_many(trace.strange, 'element', 'elements')} of the list of events, no event, passed"
+            " over",
+        )
     if len(timeline.vendors) > 1:
         yield Note("several-vendors", f"calls of {' and '.join(sorted(timeline.vendors))}")
 
@@ -225,6 +296,8 @@ def _environment(header: dict[str, Any], timeline: Timeline) -> Environment:
 
 
 def _no_such_region(path: Path, region: str, timeline: Timeline) -> str:
+    if region in timeline.annotations:
+        return f"{path}: the annotation {region!r} has no valid start"
     near = difflib.get_close_matches(region, timeline.annotations, n=_MOST_LISTED)
     there = near or sorted(timeline.annotations)[:_MOST_LISTED]
     hint = f"; there are: {', '.join(there)}" if there else "; it holds no annotation"

@@ -6,12 +6,17 @@ A worker that dies, hangs or fails costs the variant that it was at; the next va
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import select
 import signal
 import subprocess
 import sys
+import sysconfig
+import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,12 +25,16 @@ import msgspec
 
 import kernelcount
 from kernelcount import worker
-from kernelcount.errors import KernelcountError
+from kernelcount.errors import Interrupted, KernelcountError, NotMeasuredError
 from kernelcount.model import Environment, Job, Outcome, Target, Unmeasured
 from kernelcount.traces import saved
 
-_GRACE = 10.0  # seconds for what the user's code does at exit, once all results are in
+_GRACE = 3.0  # seconds for what the user's code does at exit, once all results are in
+_LOOK = 0.2  # seconds between looks whether a silent worker still lives
+_ANSWER = 1.0  # seconds for a worker to write down where it is
+_FAREWELL = 5.0  # seconds for a killed process to be gone; one that waits for a driver may not go
 _CHUNK = 1 << 16
+_TOKEN = "KERNELCOUNT_WORKER"  # noqa: S105  in the environment of a worker and of all that it starts
 
 # The worker's start: neither the current folder nor this package's may come before the standard
 # library on the import path, or a user's random.py would break torch.
@@ -39,22 +48,40 @@ package = importlib.util.module_from_spec(spec)
 sys.modules["kernelcount"] = package
 spec.loader.exec_module(package)
 from kernelcount.worker import main
-main({control}, {results}, {job!r}, {first})
+main({control}, {folder!r}, {first})
 """
 
-
 _MESSAGES: msgspec.json.Decoder[worker.Message] = msgspec.json.Decoder(worker.Message)
+_FRAME = re.compile(r'  File "(.+)", line (\d+) in (.+)')
 
 
 @dataclass
 class Results:
-    """What came of a job: an outcome a step, and what the user is to be told."""
+    """What came of a job: an outcome a step, and what the user is to be told of it.
+
+    `said` holds the texts for stderr where there is more to say than the outcome's reason, and
+    `unwritten` the files that could not be written.
+    """
 
     job: Job
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     targets: dict[int, Target] = field(default_factory=dict)
     environment: Environment = field(default_factory=Environment)
-    said: list[str] = field(default_factory=list)
+    said: dict[int, str] = field(default_factory=dict)
+    unwritten: list[str] = field(default_factory=list)
+
+    def settle(self, index: int, outcome: Outcome, said: str = "", rest: str = "") -> None:
+        """Note the outcome of a step; with `rest`, of the steps to come at its size too."""
+        self.outcomes[index] = outcome
+        if said:
+            self.said[index] = said
+        if not rest:
+            return
+        steps = worker.steps(self.job)
+        code = outcome.code if isinstance(outcome, Unmeasured) else NotMeasuredError.code
+        for step in steps[index + 1 :]:
+            if step.size == steps[index].size:
+                self.outcomes[step.index] = Unmeasured(step.variant, rest, None, code)
 
 
 Watcher = Callable[[str], None]
@@ -62,132 +89,229 @@ Runner = Callable[[Job, Watcher], Results]
 
 
 def in_process(job: Job, progress: Watcher) -> Results:
-    """Do the job in this process. Raises KernelcountError where it cannot be done at all."""
+    """Do the job in this process. Raises KernelcountError where it cannot be done at all.
+
+    ``sys.argv`` and the current folder are as they were afterwards, whatever the user's code did.
+    """
     results = Results(job)
-    at = [0]
-    total = len(worker.steps(job))
-    while (first := len(results.outcomes)) < total:
-        at[0] = first
-        worker.perform(job, first, lambda message: _take(message, results, at, progress))
+    listener = _Listener(results, progress)
+    argv, folder = sys.argv, Path.cwd()
+    try:
+        while (first := _first_left(results)) is not None:
+            worker.perform(job, first, listener.take)
+    finally:
+        sys.argv = argv
+        os.chdir(folder)
     return results
 
 
 def in_worker(job: Job, progress: Watcher) -> Results:
     """Do the job in worker processes. Raises KernelcountError where it cannot be done at all."""
     results = Results(job)
-    total = len(worker.steps(job))
-    while len(results.outcomes) < total:
-        _Worker(job, results, progress).run()
+    with tempfile.TemporaryDirectory(prefix="kernelcount-", ignore_cleanup_errors=True) as folder:
+        packed = json.dumps(msgspec.to_builtins(job))  # unlike msgspec's, it takes any file name
+        Path(folder, "job").write_text(packed, encoding="ascii")
+        while (first := _first_left(results)) is not None:
+            _Worker(results, progress, Path(folder), first).run()
     return results
 
 
-def _take(message: worker.Message, results: Results, at: list[int], progress: Watcher) -> None:
-    """Note what a message says. Raises KernelcountError for one that ends the whole job."""
-    match message:
-        case worker.Begin(index):
-            at[0] = index
-        case worker.Ready(environment, target):
-            results.environment = environment
-            results.targets[at[0]] = target
-        case worker.Progress(text):
-            progress(text)
-        case worker.Done(index, outcome, said):
-            results.outcomes[index] = saved.load(bytes(outcome), "the worker")[0]
-            if said:
-                results.said.append(said)
-        case worker.Failed(code, text):
+def _first_left(results: Results) -> int | None:
+    total = len(worker.steps(results.job))
+    return next((i for i in range(total) if i not in results.outcomes), None)
+
+
+class _Listener:
+    """Takes a worker's messages. `step` is the one it is at, None before the first begins."""
+
+    def __init__(self, results: Results, progress: Watcher) -> None:
+        self.results, self.progress = results, progress
+        self.steps = worker.steps(results.job)
+        self.step: worker.Step | None = None
+        self.doing = ""
+        self.ended = False
+
+    def take(self, message: worker.Message) -> None:
+        """Note what a message says. Raises KernelcountError for one that ends the whole job."""
+        results = self.results
+        match message:
+            case worker.Begin(index):
+                self.step, self.doing = self.steps[index], ""
+            case worker.Ready(environment, target):
+                results.environment = environment
+                if self.step is not None:
+                    results.targets[self.step.index] = target
+            case worker.Progress(text):
+                self.doing = text
+                self.progress(f"{name_of(self.step, results.job)}: {text}" if self.step else text)
+            case worker.Done(index, outcome, said, rest):
+                results.settle(index, saved.load(bytes(outcome), "the worker")[0], said, rest)
+            case worker.Unwritten(text):
+                results.unwritten.append(text)
+            case worker.Failed(code, text):
+                self.fail(text, code, whole=True)
+            case worker.Ended():
+                self.ended = True
+
+    def fail(self, text: str, code: int, *, whole: bool = False) -> None:
+        """The process can do nothing more, by its own account or by its end.
+
+        Raises KernelcountError where the whole job can have no outcome: `whole` or not, one that
+        has some keeps them.
+        """
+        first = _first_left(self.results)
+        if first is None:
+            return
+        hopeless = (whole or self.step is None) and not self.results.outcomes
+        if hopeless or code == Interrupted.code:
             error = KernelcountError(text)
             error.code = code
             raise error
+        step = self.steps[first]
+        self.results.settle(first, Unmeasured(step.variant, text.splitlines()[0], None, code), text)
+
+
+def name_of(step: worker.Step, job: Job) -> str:
+    """A step in words: its variant, and its size where there are several."""
+    return step.variant if len(job.sizes) <= 1 else f"{step.variant} at size {step.size}"
 
 
 class _Worker:
     """One worker process, from its start to its end."""
 
-    def __init__(self, job: Job, results: Results, progress: Watcher) -> None:
-        self.job, self.results, self.progress = job, results, progress
-        self.steps = worker.steps(job)
-        self.at = [len(results.outcomes)]
-        self.ended = False
+    def __init__(self, results: Results, progress: Watcher, folder: Path, first: int) -> None:
+        self.job, self.folder, self.first = results.job, folder, first
+        self.listener = _Listener(results, progress)
+        self.token = uuid.uuid4().hex
 
     def run(self) -> None:
         """Take outcomes until the worker ends; account for the variant that it died at."""
-        with self._started(self.at[0]) as (process, results):
-            end = self._listen(results) or self._end(process)
-        at = len(self.results.outcomes)
-        if not self.ended and at < len(self.steps):
-            name = self.steps[at].variant
-            self.results.outcomes[at] = Unmeasured(name, end)
-            self.results.said.append(f"{name}: {end}")
+        with self._started() as (process, pipe):
+            end = self._listen(process, pipe)
+            listener = self.listener
+            if end is None and listener.ended:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_GRACE)
+            elif end is not None:
+                listener.fail(end, NotMeasuredError.code)
+            else:
+                loading = listener.step is None
+                listener.fail(self._how_it_ended(process), 2 if loading else NotMeasuredError.code)
 
     @contextlib.contextmanager
-    def _started(self, first: int) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-        control_read, control_write = os.pipe()
-        results_read, results_write = os.pipe()
+    def _started(self) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+        pipe = self.folder / "results"
+        pipe.unlink(missing_ok=True)
+        os.mkfifo(pipe)
+        reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        keeping = os.open(pipe, os.O_WRONLY)  # so that the pipe has no end between two messages
+        control, alive = os.pipe()
         boot = _BOOT.format(
             init=str(Path(kernelcount.__file__)),
-            control=control_read,
-            results=results_write,
-            job=msgspec.json.encode(self.job),
-            first=first,
+            control=control,
+            folder=str(self.folder),
+            first=self.first,
         )
         process = subprocess.Popen(
             [sys.executable, "-c", boot],
             stdin=subprocess.DEVNULL,
             stdout=2,  # whatever the user's code prints, from wherever, goes to stderr
-            pass_fds=(control_read, results_write),
+            pass_fds=(control,),
             start_new_session=True,  # so that all its children can be ended with it
-            env={"KINETO_LOG_LEVEL": "99", **os.environ},
+            env={"KINETO_LOG_LEVEL": "99", **os.environ, _TOKEN: self.token},
         )
-        os.close(control_read)
-        os.close(results_write)
+        os.close(control)
         try:
-            yield process, results_read
+            yield process, reading
         finally:
-            _kill(process)
-            os.close(results_read)
-            os.close(control_write)
+            _kill(process, self.token)
+            for descriptor in (reading, keeping, alive):
+                os.close(descriptor)
 
-    def _listen(self, results: int) -> str | None:
-        """Take messages until the pipe closes: None, or until time is up: what to say of it."""
+    def _listen(self, process: subprocess.Popen[bytes], pipe: int) -> str | None:
+        """Take messages until the worker ends; why it was ended, where time was up."""
         pending = b""
-        deadline = self._deadline()
-        while True:
-            wait = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not select.select([results], [], [], wait)[0]:
-                return f"no answer within --timeout {self.job.timeout:g} s; ended"
-            chunk = os.read(results, _CHUNK)
-            if not chunk:
-                return None
-            *lines, pending = (pending + chunk).split(b"\n")
-            for line in lines:
-                message = _MESSAGES.decode(line)
-                _take(message, self.results, self.at, self.progress)
-                if isinstance(message, worker.Done):
+        deadline: float | None = None
+        while not self.listener.ended:
+            if not select.select([pipe], [], [], _LOOK)[0]:
+                if process.poll() is not None and not select.select([pipe], [], [], 0)[0]:
+                    return None
+                if deadline is not None and time.monotonic() > deadline:
+                    return self._out_of_time(process)
+                continue
+            *lines, pending = (pending + os.read(pipe, _CHUNK)).split(b"\n")
+            for message in map(_MESSAGES.decode, lines):
+                self.listener.take(message)
+                if isinstance(message, worker.Loading | worker.Begin):
                     deadline = self._deadline()
-                self.ended = self.ended or isinstance(message, worker.Ended)
+                elif isinstance(message, worker.Loaded | worker.Done):
+                    deadline = None
+        return None
 
     def _deadline(self) -> float | None:
         return None if self.job.timeout is None else time.monotonic() + self.job.timeout
 
-    def _end(self, process: subprocess.Popen[bytes]) -> str:
-        """Wait for the end of a worker that says no more; how it ended, in words."""
-        try:
-            code = process.wait(_GRACE)
-        except subprocess.TimeoutExpired:
-            return f"the process closed its results and did not end within {_GRACE:g} s"
+    def _out_of_time(self, process: subprocess.Popen[bytes]) -> str:
+        return f"no answer within --timeout {self.job.timeout:g} s; {self._place(process)}"
+
+    def _place(self, process: subprocess.Popen[bytes]) -> str:
+        """Where a worker hangs: the user's line, or what was being done."""
+        fault = self.folder / "fault"
+        if worker.WHERE is not None:
+            process.send_signal(worker.WHERE)
+            until = time.monotonic() + _ANSWER
+            while not _frame(fault) and time.monotonic() < until:
+                time.sleep(_LOOK / 10)
+        frame = _frame(fault)
+        return f"it was {frame or self.listener.doing}"
+
+    def _how_it_ended(self, process: subprocess.Popen[bytes]) -> str:
+        """How a worker ended that had not said so, in words."""
+        code = process.wait()
+        doing = f" ({self.listener.doing})" if self.listener.doing else ""
         if code >= 0:
-            return f"the process ended itself with exit code {code}"
+            return f"the process ended itself with exit code {code}{doing}"
         try:
             name = signal.Signals(-code).name
         except ValueError:
             name = f"signal {-code}"
-        hint = "; was it out of memory?" if name == "SIGKILL" else ""
-        return f"the process died of {name}{hint}"
+        frame = _frame(self.folder / "fault")
+        where = f" {frame}" if frame else doing
+        hint = "; was it out of memory? Try a smaller --size" if name == "SIGKILL" else ""
+        return f"the process died of {name}{where}{hint}"
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the worker and every process of its session."""
+def _frame(fault: Path) -> str | None:
+    """The innermost line of the user's own in what faulthandler wrote, such as ``at a.py:3, in f``.
+
+    None where there is none.
+    """
+    with contextlib.suppress(OSError):
+        for line in fault.read_text(errors="replace").splitlines():
+            match = _FRAME.fullmatch(line)
+            if match and _is_users(match[1]):
+                return f"at {Path(match[1]).name}:{match[2]}, in {match[3]}"
+    return None
+
+
+def _is_users(file: str) -> bool:
+    path = Path(file)
+    ours = Path(kernelcount.__file__).parent
+    if path.is_relative_to(ours):
+        return path.is_relative_to(ours / "_scenarios")
+    folders = sysconfig.get_paths()
+    libraries = {folders[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    return not file.startswith("<") and not any(path.is_relative_to(f) for f in libraries)
+
+
+def _kill(process: subprocess.Popen[bytes], token: str) -> None:
+    """End the worker and every process that it has started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_FAREWELL)
+    # One that has left the session still has the worker's environment (Linux tells it).
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"{_TOKEN}={token}".encode() in environ.read_bytes():
+                os.kill(int(environ.parent.name), signal.SIGKILL)

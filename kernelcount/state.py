@@ -1,105 +1,328 @@
-"""The user's state: arguments, gradients, buffers and random numbers as they were at first.
+"""The user's state: arguments, gradients, buffers, random numbers and settings as they were.
 
-Each call of the target gets the arguments that the first one got. What it changes is found by its
-version counter and copied back in place between the calls, so that addresses stay (a CUDA graph of
-the user's holds them) and the copying is in no profile.
+Each call of the target gets the arguments that the first one got. A tensor that was changed is
+found by its version counter, or by its contents where the counter does not see it (a Triton kernel,
+``.data``, NumPy), and is put back in place between the calls: addresses stay, for a CUDA graph of
+the user's may hold them, and the copying is in no profile.
+
+What the function reaches without being given it (a model in a global, an optimizer in a closure)
+may change from call to call, as it would in the user's program; it is put back at the end.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
+import os
 import random
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
+
+from kernelcount.memory import available
 
 if TYPE_CHECKING:
     import torch
+
+_COLLECTIONS: tuple[type[Any], ...] = (
+    tuple,
+    list,
+    set,
+    frozenset,
+    type({}.items()),
+    type({}.values()),
+)
+_SHARE = 4  # copies take a quarter of the free memory at most: the call needs the rest
+_REACH = 10_000  # things looked at behind a function; a program has no more that a call changes
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
     """Every tensor in a value: tuples, lists, mappings and their views, sets, dataclasses."""
     import torch
 
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from tensors(item)
-    elif isinstance(value, tuple | list | set | frozenset | type({}.items()) | type({}.values())):
-        for item in value:
-            yield from tensors(item)
+    seen: set[int] = set()
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, torch.Tensor):
+            yield value
+            continue
+        inside = list(_inside(value))
+        if inside and id(value) not in seen:  # a list may hold itself
+            seen.add(id(value))
+            waiting += reversed(inside)
+
+
+def _inside(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        yield from value.values()
+    elif isinstance(value, _COLLECTIONS):
+        yield from value
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
-            yield from tensors(getattr(value, field.name, None))
+            yield getattr(value, field.name, None)
+
+
+def renewed(value: Any) -> Any:
+    """The same tensors in new lists, dicts and sets, so that a call may append to what it gets."""
+    return _renewed(value, {})
+
+
+def _renewed(value: Any, done: dict[int, Any]) -> Any:
+    kind = type(value)
+    if id(value) in done:
+        return done[id(value)]
+    if kind is list:
+        done[id(value)] = new = []
+        new += [_renewed(item, done) for item in value]
+        return new
+    if kind is dict:
+        done[id(value)] = table = {}
+        table.update({key: _renewed(item, done) for key, item in value.items()})
+        return table
+    if kind is set:
+        return set(value)
+    if kind is tuple:
+        return tuple(_renewed(item, done) for item in value)
+    return value
+
+
+def module_of(function: Any) -> torch.nn.Module | None:
+    """The nn.Module that is called, if one is: itself, by a method of its own, or by a partial."""
+    import torch
+
+    while isinstance(function, functools.partial):
+        function = function.func
+    owner = getattr(function, "__self__", function)
+    return owner if isinstance(owner, torch.nn.Module) else None
 
 
 class UserState:
-    """Remembers what the calls may change, and puts it back."""
+    """Remembers what the calls may change, and puts it back.
 
-    def __init__(self, function: Any, arguments: Any) -> None:
-        import torch
+    `mutated` and `module_changed`: whether calls have changed an argument in place, or a parameter
+    or buffer of the module that is called. `unrestored`: whether something was changed of which
+    there is no copy, for want of memory.
+    """
 
-        seen: dict[int, torch.Tensor] = {id(t): t for t in tensors(arguments)}
-        module = _module_of(function)
-        parameters = list(module.parameters()) if module is not None else []
-        buffers = list(module.buffers()) if module is not None else []
-        for tensor in (*parameters, *buffers):
-            seen.setdefault(id(tensor), tensor)
-        self.mutated = False
-        self._watched = list(seen.values())
-        self._versions = [_version(t) for t in self._watched]
-        self._pristine: list[torch.Tensor | None] = [_clone(t) for t in self._watched]
-        self._gradients = [
-            (t, None if t.grad is None else t.grad.clone()) for t in self._watched if t.is_leaf
+    def __init__(
+        self, function: Any, arguments: tuple[tuple[Any, ...], dict[str, Any]], *, backward: bool
+    ) -> None:
+        room = _Room()
+        reached = _Reached(function, arguments)
+        given = _once(tensors(arguments))
+        own = _without(_of_module(module_of(function)), given)
+        beside = _without(reached.tensors, given, own)
+        self._arguments = arguments
+        self._given = [_Kept(t, room, also_in_main_memory=True) for t in given]
+        self._own = [_Kept(t, room) for t in own]
+        self._beside = [_Kept(t, room) for t in beside]
+        self._gradients = [_Gradient(t, room) for t in (*given, *own) if t.is_leaf]
+        self._gradients_beside = [_Gradient(t, room) for t in beside if t.is_leaf]
+        self._structures: list[_Module | _Optimizer] = [
+            *(_Module(m) for m in reached.modules),
+            *(_Optimizer(o) for o in reached.optimizers),
         ]
-        self._training = module.training if module is not None else None
-        self._module = module
-        self._random = _random_state()
-        self._dtype = torch.get_default_dtype()
-        self._grad_enabled = torch.is_grad_enabled()
+        self._backward = backward
+        self._settings = _Settings()
 
-    def before_call(self) -> None:
-        """Put arguments, buffers and gradients back to what they were at first."""
-        import torch
+    @property
+    def mutated(self) -> bool:
+        """Whether an argument was changed in place."""
+        return any(k.was_changed for k in self._given)
 
-        with torch.no_grad():
-            for i, tensor in enumerate(self._watched):
-                if _version(tensor) == self._versions[i] or (p := self._pristine[i]) is None:
-                    continue
-                self.mutated = True
-                if tensor.shape != p.shape or tensor.stride() != p.stride():
-                    tensor.set_(p.clone(memory_format=torch.preserve_format))
-                else:
-                    tensor.copy_(p)
-                self._versions[i] = _version(tensor)
-        for tensor, gradient in self._gradients:
-            tensor.grad = None if gradient is None else gradient.clone()
+    @property
+    def module_changed(self) -> bool:
+        """Whether a parameter or buffer of the called module was."""
+        return any(k.was_changed for k in self._own)
+
+    @property
+    def unrestored(self) -> bool:
+        """Whether something was changed that could not be put back."""
+        return any(k.lost for k in (*self._given, *self._own))
+
+    def before_call(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Put arguments, buffers and gradients back; the arguments, in containers of their own.
+
+        With `backward`, no tensor that is known holds a gradient afterwards.
+        """
+        for kept in (*self._given, *self._own):
+            kept.restore()
+        for gradient in self._gradients:
+            gradient.clear() if self._backward else gradient.restore()
+        if self._backward:
+            for gradient in self._gradients_beside:
+                gradient.clear()
+        args, kwargs = renewed(self._arguments)
+        return args, kwargs
+
+    def look_closely(self) -> None:
+        """Find what the calls so far have changed behind the version counter's back."""
+        for kept in (*self._given, *self._own):
+            kept.compare()
 
     def forget_unchanged(self) -> None:
         """Free the copies of what the calls so far have left alone."""
-        for i, tensor in enumerate(self._watched):
-            if _version(tensor) == self._versions[i]:
-                self._pristine[i] = None
+        for kept in (*self._given, *self._own, *self._beside):
+            kept.forget_if_unchanged()
 
     def restore(self) -> None:
-        """Leave everything as the user left it: also the RNG, grad mode and default dtype."""
+        """Leave everything as the user left it, as far as the device still answers."""
+        for structure in self._structures:
+            structure.restore()
+        for kept in (*self._given, *self._own, *self._beside):
+            kept.compare()
+            kept.restore()
+        for gradient in (*self._gradients, *self._gradients_beside):
+            gradient.restore()
+        self._settings.restore()
+
+
+# ── one tensor ───────────────────────────────────────────────────────────────────────────────────
+
+
+class _Room:
+    """How much memory the copies may take, on each device."""
+
+    def __init__(self) -> None:
+        self._left: dict[str, int] = {}
+
+    def take(self, tensor: torch.Tensor, *, also_in_main_memory: bool) -> str | None:
+        """The device for a copy: the tensor's own, else main memory, else None: no room."""
         import torch
 
-        self.before_call()
-        _set_random_state(self._random)
-        torch.set_default_dtype(self._dtype)
-        torch.set_grad_enabled(self._grad_enabled)
-        if self._module is not None and self._module.training != self._training:
-            self._module.train(bool(self._training))
+        own = str(tensor.device)
+        for device in (own, "cpu") if also_in_main_memory and own != "cpu" else (own,):
+            if device not in self._left:
+                api = getattr(torch, torch.device(device).type, None)
+                measure = getattr(api, "mem_get_info", None)
+                free = available() if measure is None else measure(device)[0]
+                self._left[device] = int(free) // _SHARE
+            if tensor.nbytes <= self._left[device]:
+                self._left[device] -= tensor.nbytes
+                return device
+        return None
 
 
-def _module_of(function: Any) -> torch.nn.Module | None:
-    """The nn.Module that is called, if one is."""
-    import torch
+class _Kept:
+    """One tensor with a copy of its contents, and the storage and strides that it had."""
 
-    owner = getattr(function, "__self__", function)
-    return owner if isinstance(owner, torch.nn.Module) else None
+    def __init__(
+        self, tensor: torch.Tensor, room: _Room, *, also_in_main_memory: bool = False
+    ) -> None:
+        self._tensor = tensor
+        self.was_changed = self.lost = self._unseen = False
+        self._was_leaf, self._requires_grad = tensor.is_leaf, tensor.requires_grad
+        self._copy = _clone(tensor, room, also_in_main_memory)
+        self._storage = tensor.untyped_storage() if self._copy is not None else None
+        self._layout = _layout(tensor)
+        self._version = _version(tensor)
+
+    def restore(self) -> None:
+        """Put contents, storage and strides back where they have changed."""
+        try:
+            self._restore()
+        except RuntimeError:  # no memory, a device that has failed, a view that cannot be detached
+            self.lost = True
+
+    def compare(self) -> None:
+        """Look whether the contents have changed although the version has not."""
+        if self._unseen or self._copy is None or self._version is None:
+            return
+        same = _version(self._tensor) == self._version and _layout(self._tensor) == self._layout
+        if same and self._differs():
+            self._unseen = self.was_changed = True
+
+    def forget_if_unchanged(self) -> None:
+        """Free the copy where no call has changed the tensor."""
+        self.compare()
+        if not self.was_changed and not self._is_changed():
+            self._copy = self._storage = None
+
+    def _restore(self) -> None:
+        import torch
+
+        tensor = self._tensor
+        if self._was_leaf and not tensor.is_leaf:
+            tensor.detach_()  # or the graph would grow from call to call
+        if tensor.is_leaf and tensor.requires_grad != self._requires_grad:
+            tensor.requires_grad_(self._requires_grad)
+        moved = _layout(tensor) != self._layout
+        if not moved and not self._is_changed():
+            return
+        self.was_changed = True
+        if self._copy is None or self._storage is None:
+            self.lost = True
+        else:
+            with torch.inference_mode(tensor.is_inference()), torch.no_grad():
+                if moved:
+                    self._move_back(self._storage)
+                tensor.copy_(self._copy)
+        self._layout, self._version = _layout(tensor), _version(tensor)
+
+    def _is_changed(self) -> bool:
+        if self._version is None:  # an inference tensor does not count its versions
+            return self._copy is not None and self._differs()
+        return self._unseen or _version(self._tensor) != self._version
+
+    def _differs(self) -> bool:
+        """Whether the contents are others than at first, as far as can be told; NaN equals NaN."""
+        import torch
+
+        assert self._copy is not None
+        try:
+            now, then = self._tensor.detach(), self._copy.to(self._tensor.device)
+            if torch.equal(now, then):
+                return False
+            return not bool(((now == then) | (now.isnan() & then.isnan())).all())
+        except RuntimeError:  # no memory for it, or a dtype that knows no comparison
+            return False
+
+    def _move_back(self, storage: torch.UntypedStorage) -> None:
+        """Have the tensor show the storage again that it showed at first."""
+        import torch
+
+        tensor = self._tensor
+        offset, size, stride = self._layout[1:]
+        last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+        if 0 not in size and storage.nbytes() < (last + 1) * tensor.element_size():
+            storage.resize_((last + 1) * tensor.element_size())
+        empty = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        tensor.data = empty.set_(storage, offset, size, stride)
+
+
+class _Gradient:
+    """The ``.grad`` of a leaf."""
+
+    def __init__(self, leaf: torch.Tensor, room: _Room) -> None:
+        self._leaf, self._gradient = leaf, leaf.grad
+        self._kept = None if leaf.grad is None else _Kept(leaf.grad, room)
+
+    def clear(self) -> None:
+        """Have none."""
+        self._leaf.grad = None
+
+    def restore(self) -> None:
+        """Have the one it had, with the contents it had."""
+        if self._kept is not None:
+            self._kept.restore()
+        if self._leaf.is_leaf and self._leaf.grad is not self._gradient:
+            self._leaf.grad = self._gradient
+
+
+def _once(found: Iterator[torch.Tensor]) -> list[torch.Tensor]:
+    return list({id(t): t for t in found}.values())
+
+
+def _without(found: list[torch.Tensor], *known: list[torch.Tensor]) -> list[torch.Tensor]:
+    ids = {id(t) for some in known for t in some}
+    return [t for t in found if id(t) not in ids]
+
+
+def _of_module(module: torch.nn.Module | None) -> list[torch.Tensor]:
+    return [] if module is None else _once(iter((*module.parameters(), *module.buffers())))
 
 
 def _version(tensor: torch.Tensor) -> int | None:
@@ -110,39 +333,213 @@ def _version(tensor: torch.Tensor) -> int | None:
         return None
 
 
-def _clone(tensor: torch.Tensor) -> torch.Tensor | None:
+def _layout(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Where it lies and how: address of the storage, offset, size, strides; empty if unknown."""
+    try:
+        address = tensor.untyped_storage().data_ptr()
+        return (address, tensor.storage_offset(), tuple(tensor.size()), tuple(tensor.stride()))
+    except (RuntimeError, TypeError):  # sparse, nested, a subclass without any
+        return ()
+
+
+def _clone(tensor: torch.Tensor, room: _Room, also_in_main_memory: bool) -> torch.Tensor | None:
     """A copy with the same strides; None where there is none to be had (memory, meta, sparse)."""
     import torch
 
     if tensor.device.type == "meta" or tensor.layout is not torch.strided or tensor.is_quantized:
         return None
     try:
+        device = room.take(tensor, also_in_main_memory=also_in_main_memory)
+        if device is None:
+            return None
         with torch.no_grad():
-            copy = torch.empty_strided(
-                tensor.size(), tensor.stride(), dtype=tensor.dtype, device=tensor.device
+            empty = torch.empty_strided(
+                tensor.size(), tensor.stride(), dtype=tensor.dtype, device=device
             )
-            return copy.copy_(tensor)
-    except RuntimeError:  # out of memory, or elements that share a place: never written in place
+            return empty.copy_(tensor)
+    except (RuntimeError, TypeError):  # elements that share a place: never written in place
         return None
 
 
-def _random_state() -> dict[str, Any]:
+# ── what a function reaches beside its arguments ─────────────────────────────────────────────────
+
+
+class _Reached:
+    """Modules, tensors and optimizers in a function's closures and globals, and behind objects."""
+
+    def __init__(self, function: Any, arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
+        import torch
+
+        self.modules: list[torch.nn.Module] = []
+        self.optimizers: list[torch.optim.Optimizer] = []
+        found: list[torch.Tensor] = []
+        seen: dict[int, Any] = {}
+        waiting = [function, *arguments[0], *arguments[1].values()]
+        while waiting and len(seen) < _REACH:
+            value = waiting.pop()
+            if id(value) in seen or isinstance(value, type):
+                continue
+            seen[id(value)] = value
+            if isinstance(value, torch.Tensor):
+                found.append(value)
+            elif isinstance(value, torch.nn.Module):
+                self.modules += value.modules()
+                found += (*value.parameters(), *value.buffers())
+            elif isinstance(value, torch.optim.Optimizer):
+                self.optimizers.append(value)
+                waiting += (p for group in value.param_groups for p in group["params"])
+                found += tensors(list(value.state.values()))
+            else:
+                waiting += _behind(value)
+        self.tensors = _once(iter(found))
+
+
+def _behind(value: Any) -> Iterator[Any]:
+    """What is one step behind a value."""
+    if isinstance(value, functools.partial):
+        yield from (value.func, *value.args, *value.keywords.values())
+    elif isinstance(value, MethodType):
+        yield from (value.__self__, value.__func__)
+    elif isinstance(value, FunctionType):
+        if not _is_library(value.__module__):
+            yield from _behind_function(value)
+    elif isinstance(value, list | tuple | set | frozenset | dict):
+        yield from _inside(value)
+    elif not isinstance(value, ModuleType) and not _is_library(type(value).__module__):
+        with contextlib.suppress(Exception):  # the user's own attributes may raise anything
+            yield from list(vars(value).values())
+    with contextlib.suppress(Exception):
+        yield getattr(value, "__wrapped__", None)
+
+
+def _behind_function(function: FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # not filled yet
+            yield cell.cell_contents
+    yield from function.__defaults__ or ()
+    yield from (function.__kwdefaults__ or {}).values()
+    names = _names(function.__code__)
+    for name in names:
+        value = function.__globals__.get(name)
+        yield value
+        if isinstance(value, ModuleType) and not _is_library(value.__name__):
+            yield from (vars(value).get(other) for other in names)
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names that a function's code and the functions inside it may look up."""
+    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _is_library(module: str | None) -> bool:
+    top = (module or "builtins").partition(".")[0]
+    return top in ("torch", "numpy", "triton") or top in sys.stdlib_module_names
+
+
+class _Module:
+    """One module's mode, and which tensors it holds as parameters and buffers."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self._module = module
+        self._training = module.training
+        self._held = {
+            **dict(module.named_parameters(recurse=False)),
+            **dict(module.named_buffers(recurse=False)),
+        }
+
+    def restore(self) -> None:
+        """Put both back."""
+        module = self._module
+        module.training = self._training
+        for name, held in self._held.items():
+            if getattr(module, name, None) is not held:
+                setattr(module, name, held)
+
+
+class _Optimizer:
+    """An optimizer's settings, and which tensors its state holds."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self._optimizer = optimizer
+        self._groups = [dict(group) for group in optimizer.param_groups]
+        self._state = {key: dict(state) for key, state in optimizer.state.items()}
+
+    def restore(self) -> None:
+        """Put both back."""
+        for group, held in zip(self._optimizer.param_groups, self._groups, strict=False):
+            group.update(held)
+        self._optimizer.state.clear()
+        self._optimizer.state.update({key: dict(state) for key, state in self._state.items()})
+
+
+# ── settings of the process ──────────────────────────────────────────────────────────────────────
+
+
+class _Settings:
+    """Random numbers, torch's global settings, and the current folder."""
+
+    def __init__(self) -> None:
+        self._random = [(put, get()) for get, put in _generators()]
+        self._settings: list[tuple[Callable[[], Any], Callable[[Any], Any], Any]] = []
+        for get, put in _switches():
+            # Where the user mixes the old and new settings of precision, torch refuses to tell.
+            with contextlib.suppress(RuntimeError):
+                self._settings.append((get, put, get()))
+
+    def restore(self) -> None:
+        """Put all back that has changed."""
+        for put, state in self._random:
+            with contextlib.suppress(RuntimeError):
+                put(state)
+        for get, put, value in self._settings:
+            with contextlib.suppress(RuntimeError, OSError):
+                if get() != value:
+                    put(value)
+
+
+def _generators() -> Iterator[tuple[Callable[[], Any], Callable[[Any], Any]]]:
+    """Each random number generator: how its state is read and set."""
     import torch
 
-    state: dict[str, Any] = {"python": random.getstate(), "torch": torch.get_rng_state()}
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        state["cuda"] = torch.cuda.get_rng_state_all()
-    if "numpy" in sys.modules:
-        state["numpy"] = sys.modules["numpy"].random.get_state()
-    return state
+    yield random.getstate, random.setstate
+    yield torch.get_rng_state, torch.set_rng_state
+    for api in (torch.cuda, torch.xpu):
+        if api.is_available() and api.is_initialized():
+            yield api.get_rng_state_all, api.set_rng_state_all
+    numpy = getattr(sys.modules.get("numpy"), "random", None)
+    if numpy is not None:
+        yield numpy.get_state, numpy.set_state
 
 
-def _set_random_state(state: dict[str, Any]) -> None:
+def _switches() -> Iterator[tuple[Callable[[], Any], Callable[[Any], Any]]]:
+    """Each global setting: how it is read and set."""
     import torch
 
-    random.setstate(state["python"])
-    torch.set_rng_state(state["torch"])
-    if "cuda" in state:
-        torch.cuda.set_rng_state_all(state["cuda"])
-    if "numpy" in state:
-        sys.modules["numpy"].random.set_state(state["numpy"])
+    yield torch.get_default_dtype, torch.set_default_dtype
+    yield torch.is_grad_enabled, torch.set_grad_enabled
+    yield torch.get_default_device, _set_default_device
+    yield torch.get_float32_matmul_precision, torch.set_float32_matmul_precision
+    yield torch.get_num_threads, torch.set_num_threads
+    yield torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode
+    for name in ("enabled", "benchmark", "deterministic"):
+        yield (
+            functools.partial(getattr, torch.backends.cudnn, name),
+            functools.partial(setattr, torch.backends.cudnn, name),
+        )
+    yield _folder, os.chdir
+
+
+def _set_default_device(device: torch.device) -> None:
+    import torch
+
+    # One that is set intercepts every call; for the CPU there is no need of it.
+    torch.set_default_device(None if device.type == "cpu" else device)
+
+
+def _folder() -> str:
+    """The current folder; the root where it is gone."""
+    try:
+        return os.getcwd()  # noqa: PTH109  as os.chdir takes it
+    except FileNotFoundError:
+        return "/"

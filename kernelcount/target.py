@@ -61,6 +61,12 @@ def load(spec: str) -> Loaded:
     return Loaded(spec, name, _callable(value, owner, name, module), module)
 
 
+def check(spec: str) -> None:
+    """Refuse what can be told of a spec without importing anything. Raises UsageError."""
+    place, name = _split(spec)
+    _file_named(place, name)
+
+
 def user_traceback(error: BaseException) -> str:
     """Return the traceback of `error` with the user's frames alone, without a final newline.
 

@@ -1,21 +1,32 @@
-"""Events -> Capture: which records a trace holds, which launch put each there, and what is missing.
+"""Events -> what a trace holds: its records, which launch put each there, and what is missing.
 
-A record belongs to its launch by correlation, never by the time at which it ran. Everything is kept
-in columns, and a launch whose record has come is not kept waiting, so that memory stays at some 80
-bytes a kernel however long the trace is.
+A record belongs to its launch by correlation, never by the time at which it ran. Rows are taken and
+kept by columns: a trace of millions spends its time here, and its memory stays at some 90 bytes a
+kernel.
 """
 
 from __future__ import annotations
 
+import math
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress, islice
-from operator import le
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import compress, count, islice
+from operator import eq, le
+from typing import Any, NamedTuple
 
 from kernelcount.devices.calls import Call, classify, vendor
+from kernelcount.devices.launches import (
+    NEVER,
+    NONE,
+    Answers,
+    Captures,
+    Launches,
+    Pairing,
+    Tally,
+    tally,
+)
 from kernelcount.labels import Labels
 from kernelcount.model import NO_TIME, Activity, Lane, Records, Step, Work
 from kernelcount.traces.kineto import (
@@ -34,93 +45,79 @@ from kernelcount.traces.kineto import (
 
 STEP_PREFIX = "ProfilerStep#"
 _ACTIVITY: dict[type[Event], Activity] = {Kernel: "kernel", Copy: "copy", Fill: "fill"}
-_HOST = frozenset((Runtime, Driver, XpuRuntime, XpuDriver))
-_DRIVER = frozenset((Driver, XpuDriver))
-_NONE = -1
+_HOST: tuple[type[Event], ...] = (Runtime, Driver, XpuRuntime, XpuDriver)
+_TAKEN: frozenset[type[Event]] = frozenset((*_ACTIVITY, *_HOST, Op, Annotation, Other))
+# As plain integers: an enum's members are hashed by a function written in Python.
+_LAUNCHING = frozenset(map(int, (Call.LAUNCH, Call.GRAPH, Call.MEMORY)))
+_CAPTURING = frozenset(map(int, (Call.CAPTURE_BEGIN, Call.CAPTURE_END)))
+_AT_ONCE = 1000  # rows that are taken together: column by column costs less than row by row
+_MOST_NAMES = 1000  # names of calls, or of annotations for the error that lists them, that are kept
 _MOST_NS = 1 << 62  # nanoseconds beyond this do not fit a column
+_Columns = tuple["array[int]", ...]
 
 
 class Range(NamedTuple):
-    """A named range on a host thread. Times in nanoseconds."""
+    """A named range on a host thread. Times in microseconds, as in the trace."""
 
-    start: int
-    end: int
+    start: float
+    end: float
     process: int | str | None
     name: str
 
 
-class Launches:
-    """Host calls that put work on the GPU, in columns, in the order of the file."""
-
-    def __init__(self) -> None:
-        self.thread, self.call = array("i"), array("b")
-        self.start, self.duration, self.correlation = array("q"), array("q"), array("q")
-        self.driver = array("b")
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def key(self, i: int) -> tuple[int, ...]:
-        """What tells launch `i` from all others."""
-        return (self.thread[i], self.start[i], self.duration[i], self.correlation[i], self.call[i])
-
-    def end(self, i: int) -> int:
-        """Nanoseconds; the start where the duration is not known."""
-        return self.start[i] + max(self.duration[i], 0)
-
-
 class Timeline:
-    """Takes the rows of a trace in any order; `Timeline.settle` then answers for them."""
+    """Takes the rows of a trace in any order; `Settled` then answers for them."""
 
     def __init__(self, region: str | None = None, mark: str | None = None) -> None:
         self.region, self.mark = region, mark
         self.mark_seen = False
-        self.launches = Launches()
         self.works: dict[tuple[object, ...], int] = {}
         self.lanes: dict[tuple[object, ...], int] = {}
         self.threads: dict[tuple[object, ...], int] = {}
         self.work, self.lane = array("i"), array("i")
         self.start, self.duration = array("q"), array("q")
-        self.external, self.correlation, self.node = array("q"), array("q"), array("q")
-        self.launch = array("i")
-        self.labels = Labels()
+        self.external, self.node, self.correlation = array("q"), array("q"), array("q")
+        self.launches, self.captures, self.labels = Launches(), Captures(), Labels()
+        self.pairing = Pairing(self.launches)
         self.steps: list[Range] = []
         self.regions: list[Range] = []
-        self.captures: dict[int, list[tuple[int, Call]]] = {}
         self.annotations: set[str] = set()
         self.vendors: set[str] = set()
-        self.host_rows = self.compiled = self.phaseless = self.unpaired = 0
-        self.uncorrelated_launches = self.uncorrelated_records = 0
+        self.first_host_start, self.first_correlation = math.inf, _MOST_NS
+        self.rows = self.host_rows = self.compiled = 0
+        self.phaseless = self.unpaired = self.unended = self.endless = 0
+        self._calls: dict[str, int] = {}
+        self._pending: list[Event] = []
         self._open: dict[tuple[object, ...], list[Event]] = {}
-        self._waiting: dict[int, int] = {}
-        self._graphs: dict[int, int] = {}
-        self._leftover: list[int] = []
-        self._early: dict[int, int] = {}
-        self._early_more: dict[int, list[int]] = {}
 
-    def add(self, batch: Sequence[object]) -> None:
-        """Take rows; those of no role are passed over.
+    def add(self, batch: Iterable[object]) -> None:
+        """Take rows; those of no role are passed over."""
+        pending: list[Any] = self._pending
+        pending += [row for row in batch if type(row) in _TAKEN]
+        if len(pending) >= _AT_ONCE:
+            self._add_pending()
 
-        Rows are taken column by column: a trace of millions spends its time here.
-        """
-        rows: list[Event] = list(compress(batch, map(_TAKEN.__contains__, map(type, batch))))  # type: ignore[arg-type]
+    def _add_pending(self) -> None:
+        rows, self._pending = self._pending, []
         if {row.ph for row in rows} - {"X"}:
             rows = self._whole(rows)
         self._take(rows)
 
     def _take(self, rows: list[Event]) -> None:
-        hosts = [row for row in rows if type(row) in _HOST]
-        if hosts:
-            self._hosts(hosts)
-        for kind, activity in _ACTIVITY.items():
-            if records := [row for row in rows if type(row) is kind]:
-                self._records(records, activity)
-        if len(hosts) < len(rows):
-            for row in rows:
-                if type(row) is Op:
-                    self._op(row)
-                elif type(row) is Annotation:
-                    self._annotation(row)
+        self.rows += len(rows)
+        by_type: dict[type[Event], list[Event]] = {kind: [] for kind in _TAKEN}
+        for row in rows:
+            by_type[type(row)].append(row)
+        for kind in _HOST:
+            if own := by_type[kind]:
+                self._hosts(own, driver=issubclass(kind, Driver))
+        if own := by_type[Op]:
+            self._ops(own)
+        if own := by_type[Annotation]:
+            self._annotations(own)
+        for kind in _ACTIVITY:
+            if own := by_type[kind]:
+                self._records(own, kind)
 
     def _whole(self, rows: list[Event]) -> list[Event]:
         """Complete rows: a begin and the end that comes next on its thread are one."""
@@ -133,7 +130,7 @@ class Timeline:
             elif row.ph == "" and type(row) is Kernel:
                 self.phaseless += 1
                 whole.append(row)
-        return whole
+        return [row for row in whole if type(row) is not Other]
 
     def _pair(self, row: Event) -> list[Event]:
         stack = self._open.setdefault((row.pid, row.tid), [])
@@ -145,283 +142,366 @@ class Timeline:
             return []
         begin = stack.pop()
         kind = type(row) if type(begin) is Other else type(begin)
-        begin.dur = None if row.ts is None or begin.ts is None else row.ts - begin.ts
+        begin.dur = _difference(row.ts, begin.ts)
         begin.name = begin.name or row.name
-        if begin.args.correlation is None:
-            begin.args = row.args
+        begin.args = begin.args.completed(row.args)
         return [kind(**{name: getattr(begin, name) for name in begin.__struct_fields__})]
 
-    def _close_open(self) -> None:
-        """A begin without an end: a record all the same, without a duration."""
+    def close(self) -> None:
+        """All rows are in: a begin without an end has no duration."""
+        self._add_pending()
         rows = [begin for stack in self._open.values() for begin in stack]
         self._open.clear()
         self.unpaired += sum(type(row) is not Other for row in rows)
-        self._take([row for row in rows if type(row) in _ACTIVITY])
+        self.unended = sum(type(row) is Kernel for row in rows)
+        self._take([row for row in rows if isinstance(row, Kernel | Copy | Fill | Annotation)])
 
-    def _records(self, rows: list[Event], activity: Activity) -> None:
-        first = len(self.work)
-        works, lanes = self.works, self.lanes
+    def _records(self, rows: list[Event], kind: type[Event]) -> None:
+        columns = self.columns(rows, kind)
+        for column, values in zip(self._record_columns(), columns, strict=True):
+            column.extend(values)  # an array: of a list it takes three times as long
+        self.pairing.add_records(columns[-1], kernels=kind is Kernel)
+
+    def _record_columns(self) -> tuple[array[int], ...]:
+        return (
+            self.work, self.lane, self.start, self.duration, self.external, self.node,
+            self.correlation,
+        )  # fmt: skip
+
+    def key(self, record: int) -> tuple[int, ...]:
+        """All that is kept of a record."""
+        return tuple(column[record] for column in self._record_columns())
+
+    def columns(self, rows: list[Event], kind: type[Event]) -> _Columns:
+        """What is kept of records of one kind, column by column; the last is the correlation."""
+        works, lanes, activity = self.works, self.lanes, _ACTIVITY[kind]
         arguments = [row.args for row in rows]
-        self.work.extend(
-            [
-                works.setdefault(
-                    (row.name, activity, a.registers, a.shared_memory, a.grid, a.block), len(works)
-                )
-                for row, a in zip(rows, arguments, strict=True)
-            ]
-        )
-        self.lane.extend(
-            [
-                lanes.setdefault(
-                    (
-                        row.pid if a.device is None else a.device,
-                        row.tid if a.stream is None else a.stream,
-                    ),
-                    len(lanes),
-                )
-                for row, a in zip(rows, arguments, strict=True)
-            ]
-        )
-        starts, durations = _times(rows)
-        self.start.extend(starts)
-        self.duration.extend(durations)
-        self.external.extend(_integers([a.external_id for a in arguments]))
-        self.node.extend(_integers([a.graph_node for a in arguments]))
-        correlations = _integers([a.correlation for a in arguments])
-        self.correlation.extend(correlations)
-        self.launch.extend(map(self._launch_of, range(first, len(self.work)), correlations))
-        if activity == "kernel":
-            self.uncorrelated_records += correlations.count(NO_TIME)
+        both = list(zip(rows, arguments, strict=True))
+        work = [
+            works.setdefault(
+                (row.name, activity, a.registers, a.shared_memory, a.grid, a.block), len(works)
+            )
+            for row, a in both
+        ]
+        lane = [
+            lanes.setdefault(
+                (
+                    row.pid if a.device is None else a.device,
+                    row.tid if a.stream is None else a.stream,
+                ),
+                len(lanes),
+            )
+            for row, a in both
+        ]
+        external = _integers([a.external_id for a in arguments])
+        node = _integers([a.graph_node for a in arguments])
+        correlation = _integers([a.correlation for a in arguments])
+        return (
+            array("i", work), array("i", lane), *_times(rows), external, node, correlation,
+        )  # fmt: skip
 
-    def _launch_of(self, record: int, correlation: int) -> int:
-        """The launch that this record answers, or none yet."""
-        launch = self._waiting.pop(correlation, None)
-        if launch is None:
-            launch = self._graphs.get(correlation)
-            if launch is None:
-                if correlation != NO_TIME and (
-                    self._early.setdefault(correlation, record) != record
-                ):
-                    self._early_more.setdefault(correlation, []).append(record)
-                return _NONE
-        elif self.launches.call[launch] == Call.GRAPH:
-            self._graphs[correlation] = launch
-        return launch
+    def _threads(self, rows: list[Event]) -> array[int]:
+        threads = self.threads
+        return array("i", [threads.setdefault((r.pid, r.tid), len(threads)) for r in rows])
 
-    def _hosts(self, rows: list[Event]) -> None:
+    def _hosts(self, rows: list[Event], *, driver: bool) -> None:
         self.host_rows += len(rows)
-        names = {row.name for row in rows}
-        if len(self.vendors) < len(_KINDS):
-            self.vendors |= {kind for name in names if (kind := vendor(name))}
-        calls = {name: call for name in names if (call := classify(name)) is not Call.OTHER}
-        rows = [row for row in rows if row.name in calls]
-        if any(call >= Call.CAPTURE_BEGIN for call in calls.values()):
-            rows = self._without_captures(rows, calls)
-        launches, threads = self.launches, self.threads
-        first = len(launches)
-        launches.thread.extend(
-            [threads.setdefault((row.pid, row.tid), len(threads)) for row in rows]
+        names = [row.name for row in rows]
+        if not self._calls.keys() >= set(names):
+            self._note_names(set(names))
+        calls = [self._calls[name] for name in names]
+        correlations = [row.args.correlation for row in rows]
+        starts, durations = _moments(rows)
+        self._note_first(starts, correlations)
+        kinds = set(calls)
+        if not kinds.isdisjoint(_CAPTURING):
+            self._note_captures(rows, calls, starts)
+        if not kinds <= _LAUNCHING:
+            chosen = [call in _LAUNCHING for call in calls]
+            rows = list(compress(rows, chosen))
+            calls = list(compress(calls, chosen))
+            correlations = list(compress(correlations, chosen))
+            starts = array("d", compress(starts, chosen))
+            durations = array("d", compress(durations, chosen))
+        first = self.launches.add(
+            self._threads(rows),
+            array("b", calls),
+            (starts, durations),
+            _integers(correlations),
+            array("b", [driver]) * len(rows),
         )
-        kinds = [calls[row.name] for row in rows]
-        launches.call.extend(kinds)
-        launches.driver.extend([type(row) in _DRIVER for row in rows])
-        starts, durations = _times(rows)
-        launches.start.extend(starts)
-        launches.duration.extend(durations)
-        correlations = _integers([row.args.correlation for row in rows])
-        launches.correlation.extend(correlations)
-        for index, (correlation, call) in enumerate(zip(correlations, kinds, strict=True), first):
-            if correlation == NO_TIME:
-                self.uncorrelated_launches += call is not Call.MEMORY
-            elif correlation in self._early:
-                self._answer(index, correlation)
-            elif correlation in self._graphs or (
-                self._waiting.setdefault(correlation, index) != index
-            ):
-                self._leftover.append(index)
+        self.pairing.add_launches(first)
 
-    def _without_captures(self, rows: list[Event], calls: Mapping[str, Call]) -> list[Event]:
-        """Note where captures begin and end; the rows that are left are launches and copies."""
-        left: list[Event] = []
+    def _note_names(self, names: Iterable[str]) -> None:
+        if len(self._calls) > _MOST_NAMES:  # nobody has an API of so many calls
+            self._calls.clear()
+        self._calls.update((name, int(classify(name))) for name in names)
+        self.vendors |= {kind for name in names if (kind := vendor(name))}
+
+    def _note_first(self, starts: Sequence[float], correlations: Sequence[int | None]) -> None:
+        """What was launched before the first call on the host was launched before the recording."""
+        start = min(starts)
+        if start == NEVER:
+            start = min((start for start in starts if start != NEVER), default=math.inf)
+        self.first_host_start = min(self.first_host_start, start)
+        known = [c for c in correlations if c is not None]
+        self.first_correlation = min(self.first_correlation, min(known, default=_MOST_NS))
+
+    def _note_captures(
+        self, rows: list[Event], calls: Sequence[int], starts: Sequence[float]
+    ) -> None:
+        for row, call, start in zip(rows, calls, starts, strict=True):
+            if call in _CAPTURING:
+                self.captures.mark(row.pid, start, Call(call))
+
+    def _ops(self, rows: list[Event]) -> None:
+        self.labels.add(
+            [row.name for row in rows],
+            self._threads(rows),
+            _moments(rows),
+            [row.args.external_id for row in rows],
+        )
+
+    def _annotations(self, rows: list[Event]) -> None:
         for row in rows:
-            if (call := calls[row.name]) < Call.CAPTURE_BEGIN:
-                left.append(row)
-                continue
-            thread = self.threads.setdefault((row.pid, row.tid), len(self.threads))
-            self.captures.setdefault(thread, []).append((_time(row)[0], call))
-        return left
-
-    def _answer(self, launch: int, correlation: int) -> None:
-        """Records that stood before their launch in the file find it."""
-        for record in (self._early.pop(correlation), *self._early_more.pop(correlation, ())):
-            self.launch[record] = launch
-        if self.launches.call[launch] == Call.GRAPH:
-            self._graphs[correlation] = launch
-
-    def _op(self, row: Event) -> None:
-        start, duration = _time(row)
-        if start == NO_TIME:
-            return
-        thread = self.threads.setdefault((row.pid, row.tid), len(self.threads))
-        self.labels.op(row.name, thread, start, max(duration, 0), row.args.external_id)
-
-    def _annotation(self, row: Event) -> None:
-        name = row.name
-        if name.endswith("(dynamo_timed)"):
-            self.compiled += 1
-        if name == self.mark:
-            self.mark_seen = True
-        start, duration = _time(row)
-        if start == NO_TIME:
-            return
-        span = Range(start, start + max(duration, 0), row.pid, name)
-        if name.startswith(STEP_PREFIX):
-            self.steps.append(span)
-        if self.region is not None:
-            if name == self.region:
-                self.regions.append(span)
-            elif len(self.annotations) < _MOST_NAMES:
+            name = row.name
+            if name.endswith("(dynamo_timed)"):
+                self.compiled += 1
+            if name == self.mark:
+                self.mark_seen = True
+            if self.region is not None and len(self.annotations) < _MOST_NAMES:
                 self.annotations.add(name)
+            if name == self.region:
+                self._range(row, self.regions)
+            if name.startswith(STEP_PREFIX):
+                self._range(row, self.steps)
 
-    def settle(self) -> Settled:
-        """Match what is left, drop what stands twice, apply the region; see `Settled`."""
-        self._close_open()
-        return Settled(self)
+    def _range(self, row: Event, ranges: list[Range]) -> None:
+        """Keep a range; one without an end is taken to be open to the end of the trace."""
+        valid = row.dur is not None and row.dur >= 0
+        self.endless += row.ts is None or not valid
+        if row.ts is not None:
+            end = row.ts + row.dur if valid and row.dur is not None else math.inf
+            ranges.append(Range(row.ts, end, row.pid, row.name))
 
-    def leftovers(self) -> list[int]:
-        """Launches of kernels or graphs that no record has answered."""
-        calls = self.launches.call
-        candidates = [*self._waiting.values(), *self._leftover]
-        return sorted(i for i in candidates if calls[i] != Call.MEMORY)
+    def order(self) -> Sequence[int]:
+        """The records by start; those without one come first."""
+        start = self.start
+        if all(map(le, start, islice(start, 1, None))):
+            return range(len(start))
+        return sorted(range(len(start)), key=start.__getitem__)
 
-    def orphans(self) -> list[int]:
-        """Kernel records whose launch the trace does not hold."""
-        kernels = {w for key, w in self.works.items() if key[1] == "kernel"}
-        early = [*self._early.values(), *(i for m in self._early_more.values() for i in m)]
-        return [i for i in early if self.work[i] in kernels]
+    def alike(self) -> list[list[int]]:
+        """Groups of records that are alike in all that is kept of them, in order of the file."""
+        order = self.order()
+        starts = list(map(self.start.__getitem__, order))
+        groups: list[list[int]] = []
+        same: dict[tuple[int, ...], list[int]] = {}
+        last = NONE
+        for position in compress(count(1), map(eq, starts, islice(starts, 1, None))):
+            if position != last + 1:
+                groups += (group for group in same.values() if len(group) > 1)
+                same = {self.key(order[position - 1]): [order[position - 1]]}
+            same.setdefault(self.key(order[position]), []).append(order[position])
+            last = position
+        return [*groups, *(group for group in same.values() if len(group) > 1)]
+
+
+def written_twice(timeline: Timeline, rows: Iterable[tuple[Event, str]] | None) -> set[int]:
+    """Records whose rows stood there before, alike in every field.
+
+    `rows` are the trace's device rows once more, each with all of its fields as text: not every
+    field is kept. None: the trace cannot be read again, and what is kept has to do.
+    """
+    groups = timeline.alike()
+    if not groups or rows is None:
+        return {i for group in groups for i in group[1:]}
+    differing: Counter[int] = Counter({hash(timeline.key(group[0])): 0 for group in groups})
+    seen: set[tuple[int, int]] = set()
+    for event, text in rows:
+        if event.ph not in ("X", ""):
+            continue
+        key = hash(tuple(column[0] for column in timeline.columns([event], type(event))))
+        if key in differing and (pair := (key, hash(text))) not in seen:
+            seen.add(pair)
+            differing[key] += 1
+    return {i for g in groups for i in g[max(1, differing[hash(timeline.key(g[0]))]) :]}
 
 
 class Settled:
-    """What a timeline holds once all rows are in.
+    """What a timeline holds once all rows are in and `dropped` records have been left out.
 
-    `records` in order of start; `launches` and `graph_launches`, with captures, duplicates and
-    driver rows inside runtime rows left out; `lost`, the launches without a record; `orphans`, how
-    many kernels no launch row is left for, of which `extra` share a launch with another kernel.
+    `records` in order of start; `tally` of the launches, `launches` and `graph_launches` in
+    numbers. Kernels without a launch row: `early` ones were launched before the recording,
+    `unmarked` bear no correlation, of the `missing` it is not known why; `short` says for how many
+    launches no kernel at all is left. With a region, all that was launched outside it is left
+    out; `unplaced` kernels may have been launched inside.
     """
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: Timeline, dropped: Collection[int] = frozenset()) -> None:
         self.timeline = timeline
-        launches = timeline.launches
-        inside = _driver_rows_inside(launches)
-        order, self.duplicates = _unique_order(timeline)
-        lost = self._lost(inside)
-        twice: set[int] = set()
-        if self.duplicates or lost:
-            twice = _duplicate_launches(launches)
-            self.duplicates += len(twice)
-        self.lost = [i for i in lost if i not in twice]
-        captured = {i for i in self.lost if self._captured(i)}
-        self.captured = len(captured)
-        self.lost = [i for i in self.lost if i not in captured]
-        out = captured | twice | inside.keys()
-        counted = [i for i in range(len(launches)) if launches.call[i] != Call.MEMORY]
-        if out:
-            counted = [i for i in counted if i not in out]
-        orphans = timeline.orphans()
-        self.orphans = len(orphans)
-        self.extra = self._extra_kernels(orphans)
+        self._dropped = dropped
+        self._kernels = [key[1] == "kernel" for key in timeline.works]
+        self._processes = [key[0] for key in timeline.threads]
+        self.tally = self._tally()
+        self._launch = timeline.pairing.launch
+        self._sort_orphans()
+        order = self._order()
         if timeline.region is not None:
-            spans = _merged(timeline.regions)
-            order = [i for i in order if _within(spans, self._launched_at(i))]
-            counted = [i for i in counted if _within(spans, launches.start[i])]
-            self.lost = [i for i in self.lost if _within(spans, launches.start[i])]
-        self.launches = len(counted)
-        self.graph_launches = sum(launches.call[i] == Call.GRAPH for i in counted)
+            order = self._in_region(order)
+        calls = timeline.launches.call
+        self.launches = len(self.tally.counted)
+        self.graph_launches = sum(calls[i] == Call.GRAPH for i in self.tally.counted)
         self.steps = self._steps(order)
         self.records = self._records(order)
 
-    def _lost(self, inside: dict[int, int]) -> list[int]:
-        """Launches without a record. A runtime launch and the driver rows inside it are one."""
+    @property
+    def duplicates(self) -> int:
+        """How many rows were left out since they stood there before."""
+        return len(self._dropped) + self.tally.twice
+
+    def _tally(self) -> Tally:
         timeline = self.timeline
-        lost = set(timeline.leftovers())
-        answered = {parent for child, parent in inside.items() if child not in lost}
-        return sorted(lost - inside.keys() - answered)
+        devices = [device for device, _ in timeline.lanes]
+        answers = Answers(
+            timeline.correlation,
+            timeline.start,
+            self._is_kernel,
+            lambda record: devices[timeline.lane[record]],
+            self._dropped,
+        )
+        return tally(
+            timeline.launches, timeline.pairing, timeline.captures, answers, self._processes
+        )
 
-    def _captured(self, launch: int) -> bool:
-        launches = self.timeline.launches
-        marks = sorted(self.timeline.captures.get(launches.thread[launch], ()))
-        before = [call for start, call in marks if start <= launches.start[launch]]
-        return bool(before) and before[-1] is Call.CAPTURE_BEGIN
+    def _is_kernel(self, record: int) -> bool:
+        return self._kernels[self.timeline.work[record]]
 
-    def _extra_kernels(self, orphans: Sequence[int]) -> int:
-        """Kernels beyond the first of one launch: their launch is there, and was answered."""
-        if not orphans:
-            return 0
-        known = set(self.timeline.launches.correlation)
-        return sum(self.timeline.correlation[i] in known for i in orphans)
+    def _sort_orphans(self) -> None:
+        """Tell why kernels have no launch row, as far as that is known."""
+        self.early = self.missing = self.unmarked = self.unplaced = 0
+        for i in compress(count(), map(NONE.__eq__, self._launch)):
+            if not self._is_kernel(i) or i in self._dropped:
+                continue
+            if self._before_recording(i):
+                self.early += 1
+            elif self.timeline.correlation[i] == NO_TIME:
+                self.unmarked += 1
+            else:
+                self.missing += 1
+        self.short = max(0, len(self.tally.blind) - self.unmarked - self.missing)
 
-    def _launched_at(self, record: int) -> int:
-        launch = self.timeline.launch[record]
-        return NO_TIME if launch == _NONE else self.timeline.launches.start[launch]
+    def _before_recording(self, record: int) -> bool:
+        timeline = self.timeline
+        correlation, start = timeline.correlation[record], timeline.start[record]
+        return (NO_TIME != correlation < timeline.first_correlation) or (
+            NO_TIME != start < timeline.first_host_start * 1000
+        )
+
+    def _order(self) -> Sequence[int]:
+        """The records that count by start, those without one last."""
+        order, start = self.timeline.order(), self.timeline.start
+        if self._dropped:
+            order = [i for i in order if i not in self._dropped]
+        if order and start[order[0]] == NO_TIME:
+            untimed = sum(map(NO_TIME.__eq__, map(start.__getitem__, order)))
+            order = [*order[untimed:], *order[:untimed]]
+        return order
+
+    def _in_region(self, order: Sequence[int]) -> Sequence[int]:
+        """The records that were launched in the region; the tally is cut down to it too."""
+        by_process = _by_process(self.timeline.regions)
+        merged = {process: _merged(ranges) for process, ranges in by_process.items()}
+        threads, starts = self.timeline.launches.thread, self.timeline.launches.start
+
+        def inside(launch: int) -> bool:
+            if launch == NONE:
+                return False
+            spans = merged.get(self._processes[threads[launch]], ())
+            return _within(spans, starts[launch])
+
+        placed = [i for i in order if inside(self._launch[i])]
+        untimed = sum(
+            launch != NONE and starts[launch] == NEVER and self._is_kernel(i)
+            for i, launch in enumerate(self._launch)
+        )
+        self.unplaced = self.missing + self.unmarked + untimed
+        self.tally = self.tally._replace(
+            counted=[i for i in self.tally.counted if inside(i)],
+            lost=[i for i in self.tally.lost if inside(i)],
+            blind=[i for i in self.tally.blind if inside(i)],
+        )
+        self.short = len(self.tally.blind)  # no kernel can be told to be theirs
+        return placed
 
     def _steps(self, order: Sequence[int]) -> tuple[Step, ...]:
         """Kernels by the step that was open, in the launching process, when they were launched."""
         timeline = self.timeline
         if not timeline.steps or not len(timeline.launches):
             return ()
-        kernels = {w for key, w in timeline.works.items() if key[1] == "kernel"}
-        processes = [key[0] for key in timeline.threads]
-        by_process: dict[object, list[Range]] = {}
-        for step in sorted(timeline.steps):
-            by_process.setdefault(step.process, []).append(step)
-        count: Counter[str] = Counter()
+        by_process = _by_process(timeline.steps)
+        threads, starts = timeline.launches.thread, timeline.launches.start
+        number: Counter[str] = Counter()
         time: Counter[str] = Counter()
         for i in order:
-            launch = timeline.launch[i]
-            if launch == _NONE or timeline.work[i] not in kernels:
+            launch = self._launch[i]
+            if launch == NONE or not self._is_kernel(i):
                 continue
-            ranges = by_process.get(processes[timeline.launches.thread[launch]], ())
-            found = _open_at(ranges, timeline.launches.start[launch])
+            ranges = by_process.get(self._processes[threads[launch]], ())
+            found = _open_at(ranges, starts[launch])
             if found is not None:
-                count[found.name] += 1
+                number[found.name] += 1
                 time[found.name] += max(timeline.duration[i], 0)
-        names = dict.fromkeys(step.name for step in sorted(timeline.steps))
-        return tuple(Step(name, count[name], time[name]) for name in names)
+        names = dict.fromkeys(step.name for step in sorted(timeline.steps, key=_start))
+        return tuple(Step(name, number[name], time[name]) for name in names)
 
     def _records(self, order: Sequence[int]) -> Records:
         timeline = self.timeline
         raw = list(timeline.works)
-        labels = timeline.labels.resolve()
+        works = _picked(timeline.work, order)
         index: dict[tuple[int, str | None], int] = {}
-        work = array("i")
-        if not labels and isinstance(order, range):
-            index = {(w, None): w for w in range(len(raw))}
-            work = timeline.work
+        if len(timeline.labels):
+            keys = zip(works, self._labels(order), strict=True)
+            works = array("i", [index.setdefault(key, len(index)) for key in keys])
         else:
-            for i in order:
-                key = (timeline.work[i], labels.get(timeline.external[i]) if labels else None)
-                work.append(index.setdefault(key, len(index)))
-        lanes = tuple(Lane(_place(d), _place(s)) for d, s in timeline.lanes)
+            index = {(work, None): work for work in range(len(raw))}
         return Records(
-            tuple(_work(raw[w], label) for w, label in index),
-            lanes,
-            work,
+            tuple(_work(raw[work], label) for work, label in index),
+            tuple(Lane(_place(device), _place(stream)) for device, stream in timeline.lanes),
+            works,
             _picked(timeline.lane, order),
             _picked(timeline.start, order),
             _picked(timeline.duration, order),
         )
 
+    def _labels(self, order: Sequence[int]) -> Iterator[str | None]:
+        """The label of each record, by External id and the process that launched it."""
+        labels = self.timeline.labels.resolve(self._processes)
+        external = self.timeline.external
+        if len(labels) == 1:
+            (only,) = labels.values()
+            return map(only.get, map(external.__getitem__, order))
+        threads = self.timeline.launches.thread
+        launches = map(self._launch.__getitem__, order)
+        processes = (
+            None if launch == NONE else self._processes[threads[launch]] for launch in launches
+        )
+        return (
+            labels.get(process, {}).get(external[i])
+            for i, process in zip(order, processes, strict=True)
+        )
 
-def _work(key: tuple[object, ...], label: str | None) -> Work:
+
+def _work(key: tuple[Any, ...], label: str | None) -> Work:
     name, activity, registers, shared_memory, grid, block = key
     return Work(
-        name or "(no name)",  # type: ignore[arg-type]
-        activity,  # type: ignore[arg-type]
+        name or "(no name)",
+        activity,
         label if activity == "kernel" else None,
-        grid,  # type: ignore[arg-type]
-        block,  # type: ignore[arg-type]
-        registers,  # type: ignore[arg-type]
-        shared_memory,  # type: ignore[arg-type]
+        grid,
+        block,
+        registers,
+        shared_memory,
     )
 
 
@@ -435,22 +515,39 @@ def _picked(column: array[int], order: Sequence[int]) -> array[int]:
     return array(column.typecode, map(column.__getitem__, order))
 
 
-def _times(rows: Sequence[Event]) -> tuple[list[int], list[int]]:
+def _moments(rows: Sequence[Event]) -> tuple[array[float], array[float]]:
+    """Starts and durations in microseconds; `NEVER` and 0 for what is missing."""
+    starts, durations = [row.ts for row in rows], [row.dur for row in rows]
+    try:
+        return array("d", _known(starts)), array("d", _known(durations))
+    except TypeError:
+        starts = [NEVER if start is None else start for start in starts]
+        durations = [duration or 0.0 for duration in durations]
+        return array("d", _known(starts)), array("d", _known(durations))
+
+
+def _known(times: list[float | None]) -> list[float]:
+    """The same list: that none is missing shows when an array is made of it."""
+    return times  # type: ignore[return-value]
+
+
+def _difference(end: float | None, start: float | None) -> float | None:
+    if end is None or start is None or not math.isfinite(end - start):
+        return None
+    return end - start
+
+
+def _times(rows: Sequence[Event]) -> tuple[array[int], array[int]]:
     """Starts and durations in nanoseconds; see `_time`."""
     try:
-        starts = [round(row.ts * 1000) for row in rows]  # type: ignore[operator]
         durations = [round(row.dur * 1000) for row in rows]  # type: ignore[operator]
+        if min(durations) > 0:
+            starts = [round(row.ts * 1000) for row in rows]  # type: ignore[operator]
+            return array("q", starts), array("q", durations)
     except (TypeError, OverflowError):  # a missing time, or one beyond all measure
         pass
-    else:
-        plain = not rows or (
-            min(starts) > -_MOST_NS and max(starts) < _MOST_NS
-            and min(durations) > 0 and max(durations) < _MOST_NS
-        )  # fmt: skip
-        if plain:
-            return starts, durations
     times = [_time(row) for row in rows]
-    return [start for start, _ in times], [duration for _, duration in times]
+    return array("q", [start for start, _ in times]), array("q", [dur for _, dur in times])
 
 
 def _time(row: Event) -> tuple[int, int]:
@@ -467,89 +564,31 @@ def _time(row: Event) -> tuple[int, int]:
     return start, duration
 
 
-def _integers(values: list[int | None]) -> list[int]:
-    """Integers that fit a column; `NO_TIME` for none. Those that do not fit are hashed."""
-    if None in values:
-        values = [NO_TIME if v is None else v for v in values]
-    numbers: list[int] = values  # type: ignore[assignment]
-    if numbers and not -(1 << 63) <= min(numbers) <= max(numbers) < 1 << 63:
-        numbers = [v if -(1 << 63) <= v < 1 << 63 else hash(v) for v in numbers]
-    return numbers
+def _integers(values: list[int | None]) -> array[int]:
+    """A column of integers; `NO_TIME` for none. Those that do not fit are hashed."""
+    try:
+        return array("q", values)  # type: ignore[arg-type]
+    except (TypeError, OverflowError):
+        known = [NO_TIME if value is None else value for value in values]
+        return array("q", [v if -(1 << 63) <= v < 1 << 63 else hash(v) for v in known])
 
 
-def _unique_order(timeline: Timeline) -> tuple[Sequence[int], int]:
-    """The records by start, those without one last, and how many stood there twice."""
-    start, n = timeline.start, len(timeline.start)
-    order: Sequence[int] = range(n)
-    if not all(map(le, start, islice(start, 1, None))):
-        order = sorted(order, key=start.__getitem__)
-    untimed = 0
-    while untimed < n and start[order[untimed]] == NO_TIME:
-        untimed += 1
-    columns = (
-        timeline.duration, timeline.work, timeline.lane, timeline.correlation, timeline.node,
-        timeline.external,
-    )  # fmt: skip
-    doubled: set[int] = set()
-    group: set[tuple[int, ...]] = set()
-    previous, first = None, 0
-    for position, i in enumerate(order):
-        if start[i] != previous:
-            previous, first = start[i], i
-            group.clear()
-            continue
-        if not group:
-            group.add(tuple(column[first] for column in columns))
-        key = tuple(column[i] for column in columns)
-        if key in group:
-            doubled.add(position)
-        group.add(key)
-    if not untimed and not doubled:
-        return order, 0
-    kept = [i for position, i in enumerate(order) if position not in doubled]
-    split = sum(1 for position in range(untimed) if position not in doubled)
-    return [*kept[split:], *kept[:split]], len(doubled)
+def _start(span: Range) -> float:
+    return span.start
 
 
-def _duplicate_launches(launches: Launches) -> set[int]:
-    seen: set[tuple[int, ...]] = set()
-    twice: set[int] = set()
-    for i in range(len(launches)):
-        if launches.start[i] == NO_TIME:
-            continue
-        key = launches.key(i)
-        if key in seen:
-            twice.add(i)
-        seen.add(key)
-    return twice
+def _by_process(ranges: Iterable[Range]) -> dict[object, list[Range]]:
+    """The ranges of each process, in order of start."""
+    found: dict[object, list[Range]] = {}
+    for span in sorted(ranges, key=_start):
+        found.setdefault(span.process, []).append(span)
+    return found
 
 
-def _driver_rows_inside(launches: Launches) -> dict[int, int]:
-    """Driver launches made inside a runtime launch of the same thread, each with that launch."""
-    drivers = [i for i, d in enumerate(launches.driver) if d and launches.call[i] != Call.MEMORY]
-    if not drivers:
-        return {}
-    threads = {launches.thread[i] for i in drivers}
-    outer: dict[int, list[int]] = {t: [] for t in threads}
-    for i, driver in enumerate(launches.driver):
-        if not driver and launches.thread[i] in threads and launches.call[i] != Call.MEMORY:
-            outer[launches.thread[i]].append(i)
-    starts: dict[int, list[int]] = {}
-    for thread, indices in outer.items():
-        indices.sort(key=launches.start.__getitem__)
-        starts[thread] = [launches.start[i] for i in indices]
-    inside: dict[int, int] = {}
-    for i in drivers:
-        thread = launches.thread[i]
-        position = bisect_right(starts[thread], launches.start[i]) - 1
-        if position >= 0 and launches.end(outer[thread][position]) >= launches.start[i]:
-            inside[i] = outer[thread][position]
-    return inside
-
-
-def _merged(ranges: Iterable[Range]) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
-    for span in sorted(ranges):
+def _merged(ranges: Iterable[Range]) -> list[tuple[float, float]]:
+    """What ranges in order of start cover together."""
+    merged: list[tuple[float, float]] = []
+    for span in ranges:
         if merged and span.start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(merged[-1][1], span.end))
         else:
@@ -557,16 +596,11 @@ def _merged(ranges: Iterable[Range]) -> list[tuple[int, int]]:
     return merged
 
 
-def _within(spans: list[tuple[int, int]], time: int) -> bool:
-    position = bisect_right(spans, (time, _MOST_NS)) - 1
+def _within(spans: Sequence[tuple[float, float]], time: float) -> bool:
+    position = bisect_right(spans, (time, math.inf)) - 1
     return position >= 0 and time <= spans[position][1]
 
 
-def _open_at(ranges: Sequence[Range], time: int) -> Range | None:
-    position = bisect_right(ranges, time, key=lambda r: r.start) - 1
+def _open_at(ranges: Sequence[Range], time: float) -> Range | None:
+    position = bisect_right(ranges, time, key=_start) - 1
     return ranges[position] if position >= 0 and time <= ranges[position].end else None
-
-
-_TAKEN = frozenset((*_ACTIVITY, *_HOST, Op, Annotation, Other))
-_KINDS = ("cuda", "hip", "xpu")
-_MOST_NAMES = 1000  # annotation names kept for the error that lists them

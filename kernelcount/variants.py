@@ -98,6 +98,23 @@ def parse_all(texts: tuple[str, ...]) -> tuple[Variant, ...]:
     return tuple(parse(text) for text in texts or DEFAULT)
 
 
+def check_backend(variant: Variant) -> None:
+    """Raise UsageError where torch knows no backend of the name that `variant` asks for.
+
+    The user's module may register one, so this is for after its import.
+    """
+    import torch
+
+    name = dict(variant.options).get("backend")
+    known = torch.compiler.list_backends(exclude_tags=())
+    if name is None or name in known:
+        return
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    shown = ", ".join(sorted(torch.compiler.list_backends()))  # without those for debugging
+    raise UsageError(f"--variant {variant.name}: torch knows no backend {name}, but {shown}{hint}")
+
+
 def _options(words: list[str], text: str) -> tuple[tuple[str, Any], ...]:
     options: dict[str, Any] = {}
     for word in words:

@@ -6,35 +6,55 @@
 
 from __future__ import annotations
 
+import faulthandler
+import fcntl
+import io
+import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
 from kernelcount import __version__
-from kernelcount.errors import KernelcountError, NotMeasuredError, UserCodeError
+from kernelcount.errors import KernelcountError, NotMeasuredError, UsageError, UserCodeError
 from kernelcount.model import Environment, Job, Note, Outcome, Target, Unmeasured
 from kernelcount.traces import saved
 
+WHERE = signal.SIGUSR1 if hasattr(signal, "SIGUSR1") else None
+"""Asks a worker to write down where it is, before it is ended."""
 
-class Ready(msgspec.Struct, tag="ready"):
-    """The target is loaded and its arguments are made."""
+_LONGEST_LINE = 300  # characters of an exception's text in a reason
+_LONGEST_TEXT = 8000  # characters of an exception with its frames
+_MOST_LINES = 80
 
-    environment: Environment
-    target: Target
+
+class Loading(msgspec.Struct, tag="loading"):
+    """torch is imported; the user's code is imported from here on."""
+
+
+class Loaded(msgspec.Struct, tag="loaded"):
+    """The user's code is imported."""
 
 
 class Begin(msgspec.Struct, tag="begin"):
     """A variant begins; `index` counts variants over all sizes."""
 
     index: int
+
+
+class Ready(msgspec.Struct, tag="ready"):
+    """The arguments are made."""
+
+    environment: Environment
+    target: Target
 
 
 class Progress(msgspec.Struct, tag="progress"):
@@ -44,11 +64,22 @@ class Progress(msgspec.Struct, tag="progress"):
 
 
 class Done(msgspec.Struct, tag="done"):
-    """A variant has ended. `outcome` is as `saved.dump` writes it; `said` is for stderr."""
+    """A variant has ended. `outcome` is as `saved.dump` writes it.
+
+    `said` is for stderr: the reason, with the user's frames below it. `rest` is why the variants to
+    come at this size are not worth a try, empty where they are.
+    """
 
     index: int
     outcome: msgspec.Raw
     said: str = ""
+    rest: str = ""
+
+
+class Unwritten(msgspec.Struct, tag="unwritten"):
+    """A trace was recorded, but could not be written where it was wanted."""
+
+    text: str
 
 
 class Failed(msgspec.Struct, tag="failed"):
@@ -62,7 +93,7 @@ class Ended(msgspec.Struct, tag="ended"):
     """The process ends here on its own account, whether or not steps are left."""
 
 
-Message = Ready | Begin | Progress | Done | Failed | Ended
+Message = Loading | Loaded | Ready | Begin | Progress | Done | Unwritten | Failed | Ended
 Send = Callable[[Message], None]
 
 
@@ -84,86 +115,180 @@ def steps(job: Job) -> list[Step]:
     return [Step(i, v, s, traces[i]) for i, (s, v) in enumerate(pairs)]
 
 
-def perform(job: Job, first: int, send: Send) -> None:
+def perform(job: Job, first: int, send: Send, scratch: str | None = None) -> None:
     """Do the job from step `first` on, until its end or the first variant that fails.
 
     After a failure the process may be poisoned (a CUDA error sticks), so the rest is for another.
+    `scratch` is a folder for traces; None: one is made. KeyboardInterrupt passes through.
     """
     try:
-        session = _Session(job)
+        session = _Session(job, send, scratch)
         for step in steps(job)[first:]:
             send(Begin(step.index))
-            subject = session.subject(step.size)
-            send(Ready(subject.environment, subject.target))
-            outcome, said = session.measure(step, subject, send)
-            send(Done(step.index, msgspec.Raw(saved.dump([outcome])), said))
-            if isinstance(outcome, Unmeasured) and outcome.seen is None:
+            done = session.do(step)
+            send(done)
+            if done.said:
                 return
     except KernelcountError as error:
-        send(Failed(error.code, str(error)))
-    except KeyboardInterrupt:
-        send(Failed(130, "interrupted: the function raised KeyboardInterrupt"))
+        send(Failed(error.code, _printable(str(error))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why something could not be done: a line, the text with the user's frames, an exit code."""
+
+    reason: str
+    said: str
+    code: int
+    hopeless: bool = False
+
+    def done(self, step: Step) -> Done:
+        """The end of a step that failed so."""
+        outcome = Unmeasured(step.variant, self.reason, None, self.code)
+        rest = f"not tried: {step.variant} asks for far more memory than there is"
+        done = Done(step.index, msgspec.Raw(saved.dump([outcome])), self.said)
+        return msgspec.structs.replace(done, rest=rest) if self.hopeless else done
+
+    def while_(self, doing: str) -> _Failure:
+        """The same, with what was being done in front."""
+        return replace(self, reason=f"{doing}: {self.reason}", said=f"{doing}: {self.said}")
+
+    def error(self) -> KernelcountError:
+        """The same as an error that ends the whole job."""
+        error = KernelcountError(self.said)
+        error.code = self.code
+        return error
 
 
 class _Session:
     """A job's target and device; subjects are made from it, one a size."""
 
-    def __init__(self, job: Job) -> None:
-        from kernelcount import devices, target
-        from kernelcount.paper import gpu
+    def __init__(self, job: Job, send: Send, scratch: str | None) -> None:
+        send(Progress("importing torch"))
+        import torch  # noqa: F401
 
-        self.job = job
+        from kernelcount import devices, variants
+        from kernelcount.paper import gpu
+        from kernelcount.probes import compiler
+
+        self.job, self.send, self.scratch = job, send, scratch
+        asked = [variants.parse(name) for name in job.variants]
+        # Before the user's code may change the folder.
+        others = {v.name: _beside(job.spec, v.spec) for v in asked if v.spec is not None}
+        maker = None if job.maker is None else _maker_beside(job.spec, job.maker)
+        # The user's module comes before all else of torch: it may say by the environment which GPU
+        # is to be seen, or how Inductor is to work.
+        send(Loading())
+        send(Progress(f"importing {_printable(job.spec)}"))
+        self.loaded = self._load(job.spec)
+        self._maker = self._find_maker(maker)
+        self.functions: dict[str, Callable[..., Any]] = {
+            v.name: self._load(others[v.name]).function
+            if v.name in others
+            else self.loaded.function
+            for v in asked
+        }
+        send(Loaded())
+        send(Progress("importing the compiler"))
+        compiler.load()
+        for variant in asked:
+            variants.check_backend(variant)
         self.device: Any
         self.device, self.device_name = devices.choose(job.device)
         if self.device.kind == "paper":
-            self.device = gpu.of_card(job.gpu, traced=bool(job.traces))
-        self.loaded = target.load(job.spec)
+            self.device = gpu.of_card(job.gpu)
         self.environment = replace(self.device.environment(), kernelcount=__version__)
-        if job.evaluate:
-            self._evaluate()
+        self._evaluate()
         self._subjects: dict[int | None, Any] = {}
 
+    def _load(self, spec: str) -> Any:
+        from kernelcount import target
+
+        try:
+            return target.load(spec)
+        except UserCodeError as error:
+            failure = _failure(error.__cause__ or error, None)
+            if failure.code == NotMeasuredError.code:
+                raise NotMeasuredError(f"importing {spec}: {failure.reason}") from None
+            raise
+
+    def _find_maker(self, named: str | None) -> Callable[..., Any] | None:
+        from kernelcount import inputs
+
+        if self.job.inputs:
+            return None
+        if named is None:
+            return inputs.find_maker(self.loaded.module)
+        maker: Callable[..., Any] = self._load(named).function
+        return maker
+
     def _evaluate(self) -> None:
-        import torch
+        from kernelcount.state import module_of
 
-        module = self.loaded.function
-        if not isinstance(module, torch.nn.Module):
-            raise KernelcountError("--eval: the target is not an nn.Module")
-        module.eval()
+        if not self.job.evaluate:
+            return
+        if module_of(self.loaded.function) is None:
+            raise UsageError("--eval: the target is not an nn.Module, so it has no eval mode")
+        for function in self.functions.values():
+            if (module := module_of(function)) is not None:
+                module.eval()
 
-    def subject(self, size: int | None) -> Any:
-        """The target at one size, its arguments made. Raises KernelcountError where that fails."""
-        from kernelcount.paper.values import ValueNeeded
+    def do(self, step: Step) -> Done:
+        """One variant at one size, to its end, whatever that is."""
+        subject = self._subject(step)
+        if isinstance(subject, _Failure):
+            return msgspec.structs.replace(subject.done(step), rest=subject.reason)
+        self.send(Ready(subject.environment, subject.target))
+        outcome = self._measure(step)
+        if isinstance(outcome, _Failure):
+            return outcome.done(step)
+        return Done(step.index, msgspec.Raw(saved.dump([outcome])))
 
+    def _subject(self, step: Step) -> Any:
+        """The target at one size with its arguments, or why they could not be made."""
+        size = step.size
         if size not in self._subjects:
             self._subjects.clear()  # the arguments of another size would only take memory
+            self.send(Progress("making the inputs"))
             try:
-                self._subjects[size] = self._make(size)
-            except ValueNeeded as needed:
-                return self._with_values(size, needed.op)
+                self._with_values(lambda: self._made(size))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001  the user's maker may raise anything
+                failure = _failure(error, size)
+                if not isinstance(error, UsageError):
+                    failure = failure.while_("making the inputs")
+                if len(self.job.sizes) <= 1:
+                    raise failure.error() from None
+                return failure
         return self._subjects[size]
 
-    def _with_values(self, size: int | None, op: str) -> Any:
-        """The same with real values behind the shapes, since `op` asks for one."""
-        self.device.use_values(op)
-        self._subjects.clear()
-        self._subjects[size] = self._make(size)
+    def _with_values(self, do: Callable[[], Any]) -> Any:
+        """What `do` gives; on paper once more with values, where the user's code asks for one."""
+        from kernelcount.paper.values import ValueNeeded
+
+        try:
+            return do()
+        except ValueNeeded as needed:
+            self.device.use_values(needed.op)
+            self._subjects.clear()
+        return do()
+
+    def _made(self, size: int | None) -> Any:
+        if size not in self._subjects:
+            self._subjects[size] = self._make(size)
         return self._subjects[size]
 
     def _make(self, size: int | None) -> Any:
         from kernelcount import inputs
         from kernelcount.capture import Subject
 
-        try:
-            with self.device.prepare():
-                self._move_module()
-                arguments = self._arguments(size, self.job.seed)
-        except KernelcountError:
-            raise
-        except Exception as error:  # noqa: BLE001  the user's maker may raise anything
-            raise _explained(error, size, "making the inputs") from None
+        with self.device.prepare():
+            self._move_modules()
+            arguments = self._arguments(size, self.job.seed)
+        described = tuple(map(_printable, inputs.describe(arguments)))
         return Subject(
-            target=Target(self.job.spec, inputs.describe(arguments)),
+            target=Target(_printable(self.job.spec), described),
             arguments=arguments,
             remake=lambda seed: self._arguments(size, seed),
             device=self.device,
@@ -174,103 +299,137 @@ class _Session:
             notes=tuple(_global_notes()),
         )
 
-    def _move_module(self) -> None:
-        import torch
+    def _move_modules(self) -> None:
+        from kernelcount.state import module_of
 
-        if isinstance(self.loaded.function, torch.nn.Module):
-            self.loaded.function.to(self.device_name)
+        for function in self.functions.values():
+            if (module := module_of(function)) is not None:
+                module.to(self.device_name)
 
     def _arguments(self, size: int | None, seed: int) -> Any:
-        import torch
-
-        from kernelcount import inputs, target
+        from kernelcount import inputs
 
         job = self.job
         options = inputs.InputOptions(
             size=size, specs=job.inputs, dtype=job.dtype, device=self.device_name, seed=seed
         )
-        maker = None
-        if not job.inputs:
-            if job.maker is not None:
-                maker = target.load(_beside(job.spec, job.maker)).function
-            else:
-                maker = inputs.find_maker(self.loaded.module)
-        arguments = inputs.build(self.loaded.function, options, maker)
-        if job.backward and maker is None:
-            for value in (*arguments.args, *arguments.kwargs.values()):
-                if isinstance(value, torch.Tensor) and value.is_floating_point():
-                    value.requires_grad_()
-        return arguments
+        arguments = inputs.build(self.loaded.function, options, self._maker)
+        if not job.backward:
+            return arguments
+        made_here = self._maker is None
+        return inputs.Arguments(
+            tuple(_leaf(value, requires_grad=made_here) for value in arguments.args),
+            {k: _leaf(value, requires_grad=made_here) for k, value in arguments.kwargs.items()},
+        )
 
-    def measure(self, step: Step, subject: Any, send: Send) -> tuple[Outcome, str]:
-        """The outcome of one variant, and what is to be said of it on stderr."""
-        from kernelcount import target, variants
+    def _measure(self, step: Step) -> Outcome | _Failure:
+        from kernelcount import capture, variants
 
         variant = variants.parse(step.variant)
-        with tempfile.TemporaryDirectory(prefix="kernelcount-") as folder:
+        with tempfile.TemporaryDirectory(prefix="kernelcount-", dir=self.scratch) as folder:
             try:
-                function = self.loaded.function
-                if variant.spec is not None:
-                    function = target.load(variant.spec).function
-                outcome = self._count(step, subject, variant, function, Path(folder), send)
+                outcome: Outcome = self._with_values(
+                    lambda: capture.measure(
+                        self._made(step.size),
+                        variant,
+                        self.functions[variant.name],
+                        Path(folder),
+                        lambda text: self.send(Progress(text)),
+                    )
+                )
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001  whatever user code raises costs a variant
-                failure = _explained(error, step.size, variant.name)
-                code = failure.code if variant.kind == "eager" else 3
-                return Unmeasured(variant.name, str(failure).splitlines()[0], None, code), str(
-                    failure
-                )
-            if step.trace is not None:
-                _keep(Path(folder) / "trace.json", Path(step.trace))
-        return outcome, ""
-
-    def _count(
-        self, step: Step, subject: Any, variant: Any, function: Any, folder: Path, send: Send
-    ) -> Outcome:
-        """Count; on paper once more, with values, where the function asks for one."""
-        from kernelcount import capture
-        from kernelcount.paper.values import ValueNeeded
-
-        def say(text: str) -> None:
-            send(Progress(text))
-
-        try:
-            return capture.measure(subject, variant, function, folder, say)
-        except ValueNeeded as needed:
-            subject = self._with_values(step.size, needed.op)
-            return capture.measure(subject, variant, function, folder, say)
+                failure = _failure(error, step.size)
+                of_user = isinstance(error, UsageError) or variant.kind == "eager"
+                return failure if of_user else replace(failure, code=NotMeasuredError.code)
+            if step.trace is not None and (problem := _keep(folder, Path(step.trace))):
+                self.send(Unwritten(problem))
+        return outcome
 
 
-def _beside(spec: str, name: str) -> str:
-    """A name in the target's own file, unless it says another."""
-    return name if ":" in name else f"{spec.rpartition(':')[0]}:{name}"
+def _beside(target: str, spec: str) -> str:
+    """A spec whose file is relative to the current folder, or else to that of the target's file."""
+    place, _, name = spec.rpartition(":")
+    if not place.endswith(".py"):
+        return spec
+    near = Path(target.rpartition(":")[0]).parent / place
+    file = near if near.is_file() and not Path(place).is_file() else Path(place)
+    return f"{file.absolute()}:{name}"
 
 
-def _explained(error: BaseException, size: int | None, where: str) -> KernelcountError:
-    """The error as one of ours: a line for what runs out or is missing, else the user's frames."""
+def _maker_beside(target: str, name: str) -> str:
+    """A maker's spec: a bare name is one of the target's own file."""
+    return _beside(target, name if ":" in name else f"{target.rpartition(':')[0]}:{name}")
+
+
+def _leaf(value: Any, *, requires_grad: bool) -> Any:
+    """An argument for a backward pass: it ends here, and not in how the argument was made."""
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return value
+    if not value.is_leaf:
+        return value.detach().requires_grad_(value.requires_grad)
+    if requires_grad and value.is_floating_point():
+        value.requires_grad_()
+    return value
+
+
+def _failure(error: BaseException, size: int | None) -> _Failure:
+    """A line for what runs out or is missing; else the user's exception with the user's frames."""
     from kernelcount import memory, target
 
-    text = str(error)
     if isinstance(error, KernelcountError):
-        return error
+        text = _printable(str(error))
+        return _Failure(_first_line(text), text, error.code)
     if memory.is_out_of_memory(error):
-        return NotMeasuredError(f"{where}: {memory.explain(error, size)}")
-    if any(words in text for words in _NEEDS_CUDA):
-        return NotMeasuredError(f"{where}: this needs CUDA, and there is none here ({text})")
+        text = memory.explain(error, size)
+        return _Failure(text, text, NotMeasuredError.code, memory.is_hopeless(error))
+    text = _text_of(error)
+    if any(sign in text for sign in _NO_CUDA):
+        text = f"this needs CUDA, and there is none here ({_first_line(text)})"
+        return _Failure(text, text, NotMeasuredError.code)
+    line = f"raised {type(error).__name__}: {_first_line(text)}".removesuffix(": ")
     if isinstance(error, SystemExit):
-        return UserCodeError(f"{where}: the function called sys.exit({error.code!r})")
-    first = text.strip().splitlines()[0] if text.strip() else ""
-    kind = type(error).__name__
-    return UserCodeError(f"{where}: raised {kind}: {first}\n{target.user_traceback(error)}")
+        code = "" if error.code is None else _first_line(_printable(repr(error.code)))
+        line = f"the function called sys.exit({code})"
+    frames = _shortened(_printable(target.user_traceback(error)))
+    return _Failure(line, f"{line}\n{frames}", UserCodeError.code)
 
 
-_NEEDS_CUDA = (
-    "Torch not compiled with CUDA enabled",
-    "Found no NVIDIA driver",
-    "requires CUDA support",
-    "not linked with support for cuda",
-)
+_NO_CUDA = ("Torch not compiled with CUDA enabled", "Found no NVIDIA driver on your system")
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return _printable(str(error))
+    except Exception:  # noqa: BLE001  the user's own exception class
+        return "(its __str__ fails)"
+
+
+def _printable(text: str) -> str:
+    """The text with halves of surrogate pairs, which no message can carry, made visible."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _first_line(text: str) -> str:
+    line = next((line for line in text.splitlines() if line.strip()), "").strip()
+    return line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + "..."
+
+
+def _shortened(text: str) -> str:
+    """The beginning and the end of a text that nobody would read whole."""
+    lines = text.splitlines()
+    if len(lines) > _MOST_LINES:
+        half = _MOST_LINES // 2
+        left_out = f"... {len(lines) - 2 * half} lines left out ..."
+        text = "\n".join((*lines[:half], left_out, *lines[-half:]))
+    if len(text) > _LONGEST_TEXT:
+        half = _LONGEST_TEXT // 2
+        left_out = f"... {len(text) - 2 * half} characters left out ..."
+        text = f"{text[:half]}\n{left_out}\n{text[-half:]}"
+    return text
 
 
 def _global_notes() -> list[Note]:
@@ -285,45 +444,85 @@ def _global_notes() -> list[Note]:
     return notes
 
 
-def _keep(trace: Path, wanted: Path) -> None:
-    """The raw trace where the user wants it, compressed if its name says so."""
+def _keep(folder: str, wanted: Path) -> str | None:
+    """Put the raw trace where the user wants it, compressed if its name says so.
+
+    Returns what went wrong, if anything did.
+    """
     import gzip
 
+    trace = Path(folder, "trace.json")
     try:
-        wanted.parent.mkdir(parents=True, exist_ok=True)
         if wanted.suffix == ".gz":
             with trace.open("rb") as source, gzip.open(wanted, "wb") as out:
                 shutil.copyfileobj(source, out)
         else:
             shutil.copyfile(trace, wanted)
     except OSError as error:
-        raise KernelcountError(f"--trace {wanted}: {error.strerror}") from None
+        return f"--trace {_printable(str(wanted))}: {error.strerror}"
+    return None
 
 
-def main(control: int, results: int, job: bytes, first: int) -> None:
+def main(control: int, folder: str, first: int) -> None:
     """The worker process: fd 1 is the parent's stderr already, and stdin is empty.
 
-    It ends as soon as `control` does, which is when the parent is gone, however it went.
+    `folder` holds the job and takes the results. The process ends as soon as `control` does, which
+    is when the parent is gone, however it went.
     """
-    out = os.fdopen(results, "wb", buffering=0)
-    encoder = msgspec.json.Encoder()
     threading.Thread(target=_end_with, args=(control,), daemon=True).start()
-
-    def send(message: Message) -> None:
-        _write(out, encoder.encode(message).replace(b"\n", b"") + b"\n")
-
-    perform(msgspec.json.decode(job, type=Job), first, send)
+    _write_down_crashes(Path(folder, "fault"))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # or a crash would swallow what was printed
+    send = _Sender(Path(folder, "results"))
+    job = msgspec.convert(json.loads(Path(folder, "job").read_bytes()), Job)
+    try:
+        perform(job, first, send, folder)
+    except KeyboardInterrupt:
+        send(Failed(130, "interrupted: the function raised KeyboardInterrupt"))
     send(Ended())
-    sys.stdout.flush()
 
 
-def _write(out: BinaryIO, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[out.write(view) :]
+class _Sender:
+    """Sends messages to the parent, through a pipe that is opened for each.
+
+    The user's code may close all file descriptors: one that was kept open would be lost, or, worse,
+    be a file of the user's by then. A child that it forked has nothing to say.
+    """
+
+    def __init__(self, pipe: Path) -> None:
+        self._pipe, self._process = str(pipe), os.getpid()
+        self._encoder = msgspec.json.Encoder()
+
+    def __call__(self, message: Message) -> None:
+        if os.getpid() != self._process:
+            os._exit(0)
+        data = memoryview(self._encoder.encode(message).replace(b"\n", b"") + b"\n")
+        pipe = os.open(self._pipe, os.O_WRONLY)
+        if pipe <= 2:  # noqa: PLR2004  the user's code closed a standard stream: stay off its place
+            above = fcntl.fcntl(pipe, fcntl.F_DUPFD_CLOEXEC, 3)
+            os.close(pipe)
+            pipe = above
+        try:
+            while data:
+                data = data[os.write(pipe, data) :]
+        finally:
+            os.close(pipe)
+
+
+def _write_down_crashes(path: Path) -> None:
+    """Have a crash, and `WHERE`, write the Python frames of the moment to `path`."""
+    file = path.open("w")
+    faulthandler.enable(file, all_threads=False)
+    if WHERE is not None:
+        faulthandler.register(WHERE, file, all_threads=False)
 
 
 def _end_with(control: int) -> None:
-    while os.read(control, 1):
-        pass
+    try:
+        while os.read(control, 1):
+            pass
+    except OSError:  # the user's code closed it
+        return
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)  # children too
     os._exit(130)

@@ -15,17 +15,14 @@ LAYERS = (
     {"traces", "devices", "render", "target", "inputs", "variants", "labels", "memory"},
     {"timeline", "operations", "paper", "probes", "state"},
     {"reading"},
-    {"capture", "recording"},
+    {"capture"},
     {"worker"},
     {"runners"},
     {"app"},
     {"cli"},
     {"__main__"},
 )
-TORCH = {
-    "capture", "devices", "inputs", "paper", "probes", "recording", "state", "target", "variants",
-    "worker",
-}  # fmt: skip
+TORCH = {"capture", "devices", "inputs", "paper", "probes", "state", "target", "variants", "worker"}
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer")
 

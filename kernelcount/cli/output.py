@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from kernelcount.app import Answer
 from kernelcount.errors import KernelcountError, UsageError
+
+if TYPE_CHECKING:
+    from kernelcount.app import Answer
 
 NARROWEST, WIDEST = 40, 120
 _QUIET = 2.0  # seconds before progress is shown: shorter runs need none
 _EVERY = 5.0  # seconds between lines where stderr is no terminal
 _REDRAW = 0.1
+
+
+def have_standard_streams() -> None:
+    """Give a place to the standard streams that the caller has closed.
+
+    Their numbers would go to the next files that are opened, a worker's pipe among them.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
 
 
 def show(answer: Answer, form: str, output: Path | None, *, full: bool = False) -> NoReturn:
@@ -26,25 +46,32 @@ def show(answer: Answer, form: str, output: Path | None, *, full: bool = False) 
 
     colour = form == "table" and output is None and _colour()
     text = render(answer.report, format=form, width=_width(output), colour=colour, full=full)
-    for line in answer.said:
+    if output is not None:
+        try:
+            output.write_text(text, encoding="utf-8", errors="replace")
+        except OSError as error:
+            problem = f"--output {output}: {error.strerror}"
+            answer = replace(answer, unwritten=(*answer.unwritten, problem))
+            output = None  # better here than nowhere
+    for line in (*answer.said, *answer.unwritten):
         tell(line)
     if output is None:
         write(text)
-    else:
-        try:
-            output.write_text(text, encoding="utf-8")
-        except OSError as error:
-            fail(UsageError(f"--output {output}: {error.strerror}"), "table", "")
-    sys.exit(answer.report.exit_code)
+    sys.exit(answer.exit_code)
 
 
 def write(text: str) -> None:
     """Text on stdout as UTF-8, whatever the locale; a closed pipe is no error."""
     try:
+        sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence(sys.stdout)
+    except OSError as error:
+        _silence(sys.stdout)
+        tell(f"stdout: {error.strerror}")
+        sys.exit(UsageError.code)
 
 
 def tell(text: str) -> None:
@@ -52,16 +79,30 @@ def tell(text: str) -> None:
     from kernelcount.render.wording import clean
 
     lines = [clean(line) for line in text.splitlines()]
-    sys.stderr.write("kernelcount: " + "\n".join(lines) + "\n")
+    _note("kernelcount: " + "\n".join(lines) + "\n")
+
+
+def _note(text: str) -> None:
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:  # nobody listens: the result and the exit code say it too
+        _silence(sys.stderr)
+
+
+def _silence(stream: TextIO) -> None:
+    """Have no more errors from a stream whose reader is gone or whose disk is full."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def fail(error: KernelcountError, form: str, command: str) -> NoReturn:
     """Tell an error on stderr, as a document on stdout too where JSON was asked for; exit."""
+    tell(str(error))
     if form == "json":
         from kernelcount.render.json import error_document
 
         write(error_document(command, error.code, str(error)))
-    tell(str(error))
     sys.exit(error.code)
 
 
@@ -70,7 +111,9 @@ def check_format(form: str) -> None:
     from kernelcount.render import FORMATS
 
     if form not in FORMATS:
-        raise UsageError(f"--format {form!r} is not one of {', '.join(FORMATS)}")
+        near = difflib.get_close_matches(form, FORMATS, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(f"--format {form!r} is not one of {', '.join(FORMATS)}{hint}")
 
 
 def _colour() -> bool:
@@ -94,22 +137,22 @@ class Status:
 
     def say(self, text: str) -> None:
         """Show `text`, if it is time to."""
+        from kernelcount.render.wording import clean
+
         now = time.monotonic()
         if now < self._next:
             return
         if sys.stderr.isatty():
-            sys.stderr.write(f"\r\x1b[2K{text} ({now - self._start:.0f} s)")
+            _note(f"\r\x1b[2K{clean(text)} ({now - self._start:.0f} s)")
             self._next, self._drawn = now + _REDRAW, True
         else:
-            sys.stderr.write(f"{text} ({now - self._start:.0f} s)\n")
+            _note(f"{clean(text)} ({now - self._start:.0f} s)\n")
             self._next = now + _EVERY
-        sys.stderr.flush()
 
     def clear(self) -> None:
         """Take the line away again."""
         if self._drawn:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
+            _note("\r\x1b[2K")
 
 
 @contextmanager

@@ -36,6 +36,7 @@ def read(
 
     try:
         out.check_format(form)
+        app.check_files(output=output, save=save)
         with out.status() as say:
             answer = app.read(
                 files,
@@ -44,8 +45,6 @@ def read(
                     f"reading {path.name}: {100 * done // max(size, 1)} %"
                 ),
             )
-        if save is not None:
-            app.save(answer.report, save)
     except KernelcountError as error:
         out.fail(error, form, "read")
-    out.show(answer, form, output, full=full)
+    out.show(app.save(answer, save) if save else answer, form, output, full=full)

@@ -80,6 +80,7 @@ def run(
 
     try:
         out.check_format(form)
+        app.check_files(output=output, save=save, trace=trace)
         sizes = specs.parse_sizes(size) if size is not None else ()
         names = tuple(variant or variants.DEFAULT)
         job = Job(
@@ -100,8 +101,6 @@ def run(
         )
         with out.status() as progress:
             answer = app.run(job, runners.in_worker, progress)
-        if save is not None:
-            app.save(answer.report, save)
     except KernelcountError as error:
         out.fail(error, form, "run")
-    out.show(answer, form, output, full=full)
+    out.show(app.save(answer, save) if save else answer, form, output, full=full)

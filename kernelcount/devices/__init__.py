@@ -19,6 +19,10 @@ DEVICES: dict[str, Device] = {
     "fake": Fake(),
 }
 HIDDEN = frozenset({"fake"})
+_CALLED = {"fake": "cpu", "paper": "cuda"}  # by torch, where it is another name
+_ALSO = {"gpu": "cuda", "nvidia": "cuda", "hip": "cuda", "rocm": "cuda", "amd": "cuda"}
+_ALSO |= {"intel": "xpu", "sycl": "xpu", "host": "cpu"}
+_LONGEST_INDEX = 4  # digits
 
 
 def names() -> str:
@@ -33,23 +37,36 @@ def parse(text: str) -> tuple[Device, str]:
     """
     kind, colon, index = text.partition(":")
     device = DEVICES.get(kind)
-    if device is None or (colon and not (index.isdecimal() and isinstance(device, Gpu))):
-        near = difflib.get_close_matches(kind, set(DEVICES) - HIDDEN, n=1)
-        hint = f"; did you mean {near[0]}?" if near and near[0] != text else ""
-        raise UsageError(f"--device {text!r} is not one of {names()}{hint}")
+    hidden = kind in HIDDEN and DEVICES[kind].missing() is not None
+    if device is None or hidden or (colon and not (_is_index(index) and isinstance(device, Gpu))):
+        raise UsageError(f"--device {text!r} is not one of {names()}{_nearest(text, kind)}")
     if colon and isinstance(device, Gpu):
-        return Gpu(device.kind, device.summary, int(index)), text
-    return device, {"fake": "cpu", "paper": "cuda"}.get(kind, kind)
+        return Gpu(device.kind, device.summary, int(index)), f"{kind}:{int(index)}"
+    return device, _CALLED.get(kind, kind)
+
+
+def _is_index(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_INDEX
+
+
+def _nearest(text: str, kind: str) -> str:
+    shown = set(DEVICES) - HIDDEN
+    lower = kind.strip().lower()
+    near = _ALSO.get(lower) or next(iter(difflib.get_close_matches(lower, shown, n=1)), None)
+    if near is None or near == text:
+        return ""
+    example = f"{near}:0" if ":" in text and isinstance(DEVICES[near], Gpu) else near
+    return f"; did you mean {example}?"
 
 
 def choose(text: str | None) -> tuple[Device, str]:
-    """The device asked for, or the GPU here, or paper.
+    """The device asked for, or the GPU here, or the CPU.
 
     Raises UsageError for an unknown name, NotMeasuredError where there is no such device.
     """
     if text is None:
-        text = next((n for n in ("cuda", "xpu") if DEVICES[n].missing() is None), "paper")
+        text = next((n for n in ("cuda", "xpu") if DEVICES[n].missing() is None), "cpu")
     device, name = parse(text)
     if reason := device.missing():
-        raise NotMeasuredError(f"{reason}; --device paper counts without one")
+        raise NotMeasuredError(f"{reason}; --device cpu counts operations on the CPU")
     return device, name

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kernelcount.devices.base import MARK
+from kernelcount.devices.profiler import record
 from kernelcount.model import Environment
 
 
@@ -33,12 +33,9 @@ class Cpu:
 
     def profile(self, call: Callable[[], object], trace: Path) -> None:
         """Run `call` once under torch.profiler and export the trace."""
-        from torch.profiler import ProfilerActivity, profile, record_function
+        from torch.profiler import ProfilerActivity
 
-        with profile(activities=[ProfilerActivity.CPU], acc_events=True) as profiler:
-            with record_function(MARK):
-                call()
-        profiler.export_chrome_trace(str(trace))
+        record(call, trace, [ProfilerActivity.CPU], self.synchronize)
 
     def environment(self) -> Environment:
         """The processor's name and torch's version."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelcount.devices.base import MARK
+from kernelcount.devices.profiler import record
 from kernelcount.model import Environment
 
 
@@ -49,15 +49,10 @@ class Gpu:
 
     def profile(self, call: Callable[[], object], trace: Path) -> None:
         """Run `call` once under torch.profiler and export the trace."""
-        from torch.profiler import ProfilerActivity, profile, record_function
+        from torch.profiler import ProfilerActivity
 
-        self.synchronize()
         activities = [ProfilerActivity.CPU, getattr(ProfilerActivity, self.kind.upper())]
-        with profile(activities=activities, acc_events=True) as profiler:
-            with record_function(MARK):
-                call()
-            self.synchronize()
-        profiler.export_chrome_trace(str(trace))
+        record(call, trace, activities, self.synchronize)
 
     def environment(self) -> Environment:
         """The device's name and the versions of torch and Triton."""

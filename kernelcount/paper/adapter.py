@@ -206,7 +206,11 @@ def unique_id(tensor: Any) -> int:
 
 
 def cuda_not_started() -> Any:
-    """A patch by which torch does not try to start CUDA when ``device="cuda"`` is asked for."""
+    """A patch by which torch does not try to start CUDA when ``device="cuda"`` is asked for.
+
+    torch asks once a process: afterwards it holds CUDA for started. So a process that has counted
+    on paper is no place to count on a GPU; `runners.in_worker` gives each job another.
+    """
     import torch
 
     return mock.patch.object(torch.cuda, "_lazy_init", return_value=None)

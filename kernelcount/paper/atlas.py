@@ -68,19 +68,22 @@ def _shipped() -> tuple[Entry, ...]:
     return load(FILE)
 
 
-def refined(op: rules.Op, cost: rules.Cost) -> tuple[rules.Cost, str | None]:
-    """The cost of an op that no rule knows, as far as the atlas does, and where that is from."""
+def refined(op: rules.Op, cost: rules.Cost, card: str) -> tuple[rules.Cost, str | None]:
+    """The cost of an op that no rule knows, as far as the atlas does, and where that is from.
+
+    What was recorded on another card than `card`, or with another torch than this, says nothing.
+    """
     if cost.exact or not op.read:
         return cost, None
-    found = recorded(_shipped(), op)
+    found = recorded(_shipped(), op, card, _this_torch())
     if found is None or found.kernels < cost.kernels:
         return cost, None
     said = f"{op.name}: {found.kernels} kernels, as {found.source}"
     return rules.Cost(found.kernels, max(cost.copies, found.copies)), said
 
 
-def recorded(entries: tuple[Entry, ...], op: rules.Op) -> Entry | None:
-    """The entry for this op, dtype, shapes and parameters, or None.
+def recorded(entries: tuple[Entry, ...], op: rules.Op, card: str, torch: str) -> Entry | None:
+    """The entry for this op, dtype, shapes and parameters on this card with this torch, or None.
 
     Another shape may take another path, with fewer kernels too, so nothing is carried over to it.
     """
@@ -89,8 +92,20 @@ def recorded(entries: tuple[Entry, ...], op: rules.Op) -> Entry | None:
         e
         for e in entries
         if (e.op, e.dtype, e.shapes, e.parameters) == (op.name, dtype, shapes, op.parameters)
+        and (e.card, _series(e.torch)) == (card, _series(torch))
     )
     return next(same, None)
+
+
+def _series(version: str) -> str:
+    """2.13 of 2.13.0+cpu: between series, kernels inside library calls change."""
+    return ".".join(version.split(".")[:2])
+
+
+def _this_torch() -> str:
+    import torch
+
+    return str(torch.__version__)
 
 
 def dtype_of(op: rules.Op) -> str:

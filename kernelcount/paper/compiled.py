@@ -208,7 +208,7 @@ def _lower(graph: Graph, card: Card) -> list[Call]:
         module, inputs = _retargeted(graph)
         written = adapter.lower(module, inputs, graph.options)
     found = wrapper.calls(written.code)
-    ops = _Ops(module)
+    ops = _Ops(module, card.name)
     calls = [made for call in found if (made := _made(call, ops)) is not None]
     if calls:
         # Inductor's figures are for the whole graph; they stand at its first call.
@@ -242,7 +242,8 @@ def _made(call: wrapper.Call, ops: _Ops) -> Call | None:
 class _Ops:
     """The ops of a lowered graph by name, to be met in the order of the library calls."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Any, card: str) -> None:
+        self._card = card
         self._nodes: dict[str, list[Any]] = {}
         for node in module.graph.nodes:
             if node.op == "call_function" and adapter.is_op(node.target):
@@ -269,7 +270,7 @@ class _Ops:
         result = node.meta.get("val")
         results = list(result) if isinstance(result, tuple | list) else [result]
         op = op_of(node.target, args, kwargs, [t for t in results if hasattr(t, "dtype")])
-        return call_of(op, "cuda") or Call(written)
+        return call_of(op, self._card, "cuda") or Call(written)
 
 
 def _write_out_scalars(module: Any, original: Any) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kernelcount.errors import KernelcountError, NotMeasuredError, UsageError
+from kernelcount.errors import KernelcountError, NotMeasuredError
 from kernelcount.model import NO_TIME, Environment, Lane, Note, Paper, Records, Work
 from kernelcount.paper import adapter, bounds, cards, composites, pretend
 from kernelcount.paper.cards import Card
@@ -18,6 +18,8 @@ from kernelcount.paper.log import Call, Log
 from kernelcount.paper.mode import make
 from kernelcount.paper.values import Values
 
+# As torch words it where its CUDA part itself is called, a stream for instance.
+_NO_CUDA = ("requires CUDA support", "not linked with support for cuda")
 _NAMED = 8  # calls named in a note before the rest is left out
 
 
@@ -35,7 +37,7 @@ class PretendedGpu:
         self.card = card
         self.values = Values()
         self.asked: str | None = None
-        self._log = Log()
+        self._log = Log(card.name)
         self._compiler = Compiler(self._log)
         self._unit, self._floor = 0, 0
 
@@ -54,7 +56,7 @@ class PretendedGpu:
 
         `compiles`: whether it is to be compiled.
         """
-        self._log = Log()
+        self._log = Log(self.card.name)
         self._compiler = Compiler(self._log)
         made = composites.for_card(self.card, self._log)
         mode = make(self._log, self.values, made)
@@ -62,7 +64,12 @@ class PretendedGpu:
         seen = pretend.AGpu(self.card, self._log.note_open, compiles=compiles)
         with seen, composites.under_autograd(made), self._compiler.ready(attention):
             with adapter.told_of_compiling(seen.lift, seen.put_on), mode:
-                yield
+                try:
+                    yield
+                except RuntimeError as error:
+                    if any(sign in str(error) for sign in _NO_CUDA):
+                        raise NotMeasuredError(f"this is not done on paper: {error}") from error
+                    raise
 
     def synchronize(self) -> None:
         """Nothing runs on it."""
@@ -138,13 +145,8 @@ class PretendedGpu:
             yield Note("doubtful-values", detail)
 
 
-def of_card(name: str | None, *, traced: bool = False) -> PretendedGpu:
-    """The card of this name, to count on; `traced`: whether a trace is asked for as well.
-
-    Raises UsageError for a name that there is not, and for a trace.
-    """
-    if traced:
-        raise UsageError("--trace: nothing runs on paper, so there is no trace")
+def of_card(name: str | None) -> PretendedGpu:
+    """The card of this name, to count on. Raises UsageError for a name that there is not."""
     return PretendedGpu(cards.find(name))
 
 

@@ -30,9 +30,10 @@ class Call:
 
 
 class Log:
-    """Calls in order, noted while it is `open`."""
+    """Calls in order, noted while it is `open`. `card`: the name of the GPU that they are for."""
 
-    def __init__(self) -> None:
+    def __init__(self, card: str) -> None:
+        self.card = card
         self.calls: list[Call] = []
         self.is_open = False
 
@@ -47,7 +48,7 @@ class Log:
 
     def note_op(self, op: rules.Op) -> None:
         """Note an op, if it launches anything."""
-        if self.is_open and (call := call_of(op)) is not None:
+        if self.is_open and (call := call_of(op, self.card)) is not None:
             self.calls.append(call)
 
     def note_open(self, what: str) -> None:
@@ -61,12 +62,12 @@ class Log:
             self.calls.append(Call("graph", graph=index))
 
 
-def call_of(op: rules.Op, on_gpu: str = STAND_IN) -> Call | None:
+def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:
     """The op as a call, or None where it launches nothing. Only bytes of GPU memory are told."""
     cost = rules.cost(op, on_gpu)
     if cost == rules.NOTHING:
         return None
-    cost, source = atlas.refined(op, cost)
+    cost, source = atlas.refined(op, cost, card)
     ours = replace(
         op,
         read=[t for t in op.read if is_on(t, on_gpu)],

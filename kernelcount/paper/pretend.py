@@ -20,6 +20,9 @@ from kernelcount.paper.places import STAND_IN, device_of, is_gpu, redirected
 # These parts of torch act for the user: to them a tensor on the stand-in is on the GPU.
 _FOR_THE_USER = ("torch.nn", "torch.optim", "torch.utils.checkpoint", "torch.distributions")
 
+# What keeps the user's state must know that there is no memory to keep.
+_TOLD_THE_TRUTH = ("torch.", "kernelcount.state")
+
 
 class AGpu:
     """Lets the user's code believe that `card` is there, while it is open and not lifted.
@@ -113,7 +116,7 @@ def _tensor_methods() -> dict[str, Any]:
 def _is_users() -> bool:
     """Whether the code that asks, two frames up, is the user's."""
     name = sys._getframe(2).f_globals.get("__name__", "")
-    return not name.startswith("torch.") or name.startswith(_FOR_THE_USER)
+    return not name.startswith(_TOLD_THE_TRUTH) or name.startswith(_FOR_THE_USER)
 
 
 def _representation(notice: Callable[[str], None]) -> Callable[..., str]:

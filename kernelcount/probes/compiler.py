@@ -1,53 +1,80 @@
-"""Adapter to Dynamo: what was compiled, when, and whether it gave up. Private names stand here."""
+"""Adapter to Dynamo: what was compiled, when, and whether it gave up. Private names stand here.
+
+Where a torch lacks one of them, `CompilerWatch.blind` says what cannot be told.
+"""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-_LIMIT_LOGGERS = ("torch._dynamo.convert_frame",)
+_LIMIT_LOGGER = "torch._dynamo.convert_frame"
 _LIMIT_TEXT = "torch._dynamo hit config."
+# The second is torch 2.11's, which is silent unless TORCH_LOGS asks for perf_hints.
+_SKIP_LOGGERS = (
+    "torch._inductor.cudagraph_utils.__cudagraphs",
+    "torch._inductor.cudagraph_utils.__perf_hints",
+)
+_SKIP_TEXT = "skipping cudagraphs due to "
+
+
+def load() -> None:
+    """Import what compiling needs: seconds that belong to no call of the user's code."""
+    import torch
+
+    torch.compiler.reset()
 
 
 class CompilerWatch(logging.Handler):
     """Counts what torch.compile does while it is open.
 
     `compilations` counts starts of any compilation: a frame, a lazy backward, the recording of a
-    CUDA graph. `graphs` counts graphs that were made. `limit` holds where the recompile limit was
-    reached, as Dynamo words it. `blind` says what cannot be told on this torch, or is None.
+    CUDA graph. `limit` holds where the recompile limit was reached, as Dynamo words it.
+    `skip_reasons` are Inductor's for doing without CUDA graphs. `blind` says what cannot be told on
+    this torch, or is None.
     """
 
     def __init__(self) -> None:
         super().__init__(level=logging.WARNING)
         self.compilations = 0
         self.limit: str | None = None
-        self.blind: str | None = None
-        self._graphs_before = 0
-        self._skips_before = 0
+        self.skip_reasons: list[str] = []
+        self._untold: list[str] = []
+        self._graphs_before: int | None = None
+        self._skips_before: int | None = None
 
     def __enter__(self) -> CompilerWatch:
         import torch
 
-        torch._dynamo.reset()
-        self._graphs_before, self._skips_before = self._graphs(), self._skips()
-        for name in _LIMIT_LOGGERS:
+        torch.compiler.reset()
+        self._graphs_before = _counted("stats", "unique_graphs")
+        self._skips_before = _counted("inductor", "cudagraph_skips")
+        if self._graphs_before is None:
+            self._untold.append("how many graphs were compiled")
+        if not logging.getLogger(_LIMIT_LOGGER).isEnabledFor(logging.WARNING):
+            self._untold.append("whether the recompile limit was reached (its log is off)")
+        for name in (_LIMIT_LOGGER, *_SKIP_LOGGERS):
             logging.getLogger(name).addHandler(self)
         try:
             from torch._dynamo.callback import callback_handler
 
             callback_handler.register_start_callback(self._started)
         except (ImportError, AttributeError):
-            self.blind = f"cannot tell on torch {torch.__version__} when something is compiled"
+            self._untold.append("when something is compiled")
         return self
 
     def __exit__(self, *exc: object) -> None:
-        for name in _LIMIT_LOGGERS:
+        for name in (_LIMIT_LOGGER, *_SKIP_LOGGERS):
             logging.getLogger(name).removeHandler(self)
-        if self.blind is None:
+        try:
             from torch._dynamo.callback import callback_handler
 
             if self._started in callback_handler.start_callbacks:
                 callback_handler.remove_start_callback(self._started)
+        except (ImportError, AttributeError):
+            pass
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take the warning that Dynamo gives once for a function that it gives up on."""
@@ -57,28 +84,62 @@ class CompilerWatch(logging.Handler):
             limit = lines[0].removeprefix(_LIMIT_TEXT)
             where = next((x.partition(":")[2].strip() for x in lines if x[:9] == "function:"), "")
             self.limit = f"{limit} at {where}" if where else limit
+        elif text.startswith(_SKIP_TEXT):
+            reason = text.removeprefix(_SKIP_TEXT).splitlines()[0].partition(". Found from")[0]
+            if reason not in self.skip_reasons:
+                self.skip_reasons.append(reason.strip())
 
     @property
-    def graphs(self) -> int:
-        """Graphs made since the watch was opened."""
-        return self._graphs() - self._graphs_before
+    def blind(self) -> str | None:
+        """What cannot be told here, in one sentence."""
+        import torch
+
+        if not self._untold:
+            return None
+        return f"cannot tell on torch {torch.__version__} {' or '.join(self._untold)}"
 
     @property
-    def cudagraph_skips(self) -> int:
-        """How often Inductor passed over CUDA graphs since the watch was opened."""
-        return self._skips() - self._skips_before
+    def graphs(self) -> int | None:
+        """Graphs made since the watch was opened; None where that cannot be told."""
+        return _since(self._graphs_before, _counted("stats", "unique_graphs"))
+
+    @property
+    def cudagraph_skips(self) -> int | None:
+        """How often Inductor passed over CUDA graphs since; None where that cannot be told."""
+        return _since(self._skips_before, _counted("inductor", "cudagraph_skips"))
 
     def _started(self, _: Any) -> None:
         self.compilations += 1
 
-    @staticmethod
-    def _graphs() -> int:
+
+def _since(before: int | None, now: int | None) -> int | None:
+    # The user's code may clear the counters.
+    return None if before is None or now is None else now - before if now >= before else now
+
+
+def _counted(group: str, name: str) -> int | None:
+    try:
         from torch._dynamo.utils import counters
 
-        return int(counters["stats"]["unique_graphs"])
+        return int(counters[group][name])
+    except (ImportError, AttributeError, KeyError, TypeError):
+        return None
 
-    @staticmethod
-    def _skips() -> int:
-        from torch._dynamo.utils import counters
 
-        return int(counters["inductor"]["cudagraph_skips"])
+@contextmanager
+def stance_kept() -> Iterator[None]:
+    """Put the stance of torch.compile back that holds now, whatever stance is set meanwhile.
+
+    torch has no public way to ask for it; where the private one is gone, nothing is put back.
+    """
+    try:
+        from torch._dynamo import eval_frame
+
+        stance, put = eval_frame._stance, eval_frame._set_stance
+    except (ImportError, AttributeError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        put(stance)

@@ -2,8 +2,12 @@
 
 A block is cut where one object ends and the next begins, and decoded as a list of its own. That is
 exact, not a guess: text that starts at an element and decodes as balanced JSON can end nowhere but
-at an element's end. Where a block does not decode, its elements are found one by one by their
-brackets and strings, so that any layout works and one odd element costs only its block some speed.
+at an element's end. Where a block does not decode, a smaller one is tried, and at last an element
+alone, found by its brackets and strings. So any layout works, and one odd element costs its
+neighbours some speed and nothing else.
+
+What `json.loads` reads is read to the same values. What it does not read is a fault: named, and
+fatal where the rest of the document cannot be trusted.
 """
 
 from __future__ import annotations
@@ -19,22 +23,31 @@ from kernelcount.traces.source import BLOCK
 
 T = TypeVar("T")
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|["{}\[\],]', re.DOTALL)
+_STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
+# What a token is shows in the group that matched: none for a whole string.
+_TOKEN = re.compile(_STRING + rb'|([{\[])|([}\]])|(,)|(")', re.DOTALL)
+_OPENING, _CLOSING, _COMMA, _CUT_STRING = 1, 2, 3, 4
+_KEY = re.compile(_STRING, re.DOTALL)
+_STRING_BODY = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
 _BOUNDARY = re.compile(rb"\}[ \t\r\n]*,[ \t\r\n]*\{")
 _SPACE = re.compile(rb"[ \t\r\n]*")
-_OPENING, _CLOSING = b"{[", b"}]"
-_NOT_NUMBERS = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\b(?:inf|infinity|nan)\b', re.DOTALL | re.I)
+_NOT_NUMBERS = re.compile(_STRING + rb"|-?\b(?:inf|infinity|nan)\b", re.DOTALL | re.I)
+_TWO_DIGITS = re.compile(rb"(?=\d\d)")
+
 _HEADER_LIMIT = 1 << 20  # a top-level value larger than this is no header: skipped, not kept
-_CUT_TRIES = 64  # objects that end a block without ending an element: nested ones, a few at most
+_ELEMENT_LIMIT = 1 << 24  # an event that is larger has lost its end: nobody writes such
+_LEAST = 1 << 10  # bytes below which elements are taken one by one
+_STEP = 4  # a block that does not decode is followed by one smaller by this factor
+_CUT_TRIES = 64  # closing braces looked at for a boundary: those before it close nested objects
+_STRIDE = 2048  # under half of the 4,300 digits that Python reads of an integer
 
 
 class Fault(NamedTuple):
-    """What is wrong with the document. A fatal one ends the reading at byte `offset`."""
+    """What is wrong with the document. A fatal one ended the reading."""
 
     code: str
     detail: str
     fatal: bool
-    offset: int = 0
 
 
 class Elements(Generic[T]):
@@ -42,8 +55,8 @@ class Elements(Generic[T]):
 
     `decode` turns the bytes of a JSON list into elements and raises as msgspec does; `convert`
     turns one decoded element that `decode` refused into an element, or None to pass it over.
-    After `batches` has ended, `header` holds the other top-level values (small ones, decoded),
-    `found` whether there was a list, and `faults` what was wrong.
+    After `batches` has ended, `header` holds those of the other top-level values that `wanted`
+    names, `found` whether there was a list, and `faults` what was wrong.
     """
 
     def __init__(
@@ -52,20 +65,17 @@ class Elements(Generic[T]):
         key: str,
         decode: Callable[[bytes], list[T]],
         convert: Callable[[Any], T | None],
+        wanted: frozenset[str] = frozenset(),
     ) -> None:
         self.header: dict[str, Any] = {}
         self.faults: list[Fault] = []
         self.found = False
-        self.key = key
+        self._key, self._wanted = key, wanted
         self._blocks, self._decode, self._convert = blocks, decode, convert
         self._buf, self._pos, self._base = b"", 0, 0
         self._ended = False
-        self._replaced = self._lenient = 0
-
-    @property
-    def offset(self) -> int:
-        """Bytes of the document consumed so far."""
-        return self._base + self._pos
+        self._window = 2 * BLOCK  # bytes to decode at once
+        self._replaced = self._lenient = False
 
     def batches(self) -> Iterator[list[T]]:
         """Yield the elements in order, some hundred to some thousand at a time."""
@@ -88,13 +98,12 @@ class Elements(Generic[T]):
             self._pos += 1
             return
         while True:
-            key = self._key()
-            if key is None:
+            if (key := self._member()) is None:
                 return
-            if key == self.key and self._peek() == b"[":
-                if self.found:
-                    self._fatal("malformed", f"{self.key} stands twice")
-                    return
+            if key == self._key and self.found:
+                # The last of two alike keys would count, and the first is counted already.
+                self._fatal("malformed", f"{self._key} stands twice")
+            elif key == self._key and self._peek() == b"[":
                 self._pos += 1
                 self.found = True
                 yield from self._list(bare=False)
@@ -110,18 +119,17 @@ class Elements(Generic[T]):
                 self._unexpected(following)
                 return
 
-    def _key(self) -> str | None:
+    def _member(self) -> str | None:
         """The next member's key, its colon consumed; None after a fatal fault."""
         if self._peek() != b'"':
             self._unexpected(self._peek())
             return None
-        while not (token := _TOKEN.match(self._buf, self._pos)) or len(token[0]) == 1:
-            if not self._more():
+        while (token := _KEY.match(self._buf, self._pos)) is None:
+            if len(self._buf) - self._pos > _HEADER_LIMIT or not self._more():
                 self._truncated()
                 return None
-        try:
-            key = json.loads(token[0].decode("utf-8", "replace"), strict=False)
-        except ValueError:
+        key, ok = self._lenient_value(token[0])
+        if not ok:
             self._fatal("malformed", "a key is not a JSON string")
             return None
         self._pos = token.end()
@@ -132,170 +140,210 @@ class Elements(Generic[T]):
         return str(key)
 
     def _value(self, key: str) -> None:
-        """Skip one top-level value; keep it in the header where it is small."""
+        """Pass over one top-level value; keep it in the header where it is small and wanted."""
         self._peek()
-        start = self._pos
-        if (end := self._element_end(grow_to=_HEADER_LIMIT)) is not None:
-            self._pos = end
-            value, ok = self._lenient_value(self._buf[start:end])
-            if ok:
-                self.header[key] = value
+        end = self._value_end(_HEADER_LIMIT)
+        if end is None:
+            if self._ended and len(self._buf) - self._pos <= _HEADER_LIMIT:
+                self._truncated()
             else:
-                self._fatal("malformed", f"the value of {key!r} is not JSON")
-        elif self._ended and len(self._buf) - start <= _HEADER_LIMIT:
-            self._truncated()
-        else:
-            self._skip_large()
+                self._pass_over(key)
+            return
+        value, ok = self._lenient_value(self._buf[self._pos : end])
+        self._pos = end
+        if not ok:
+            self._fatal("malformed", f"the value of {key!r} is not JSON")
+        elif key in self._wanted:
+            self.header[key] = value
 
-    def _skip_large(self) -> None:
-        """Pass over a value that is too large to keep, block by block."""
+    def _pass_over(self, key: str) -> None:
+        """Leave out a value that is too large to look into."""
+        size = f"{_HEADER_LIMIT >> 20} MiB"
+        detail = f"the value of {key!r} is larger than {size}: passed over, not looked into"
+        self.faults.append(Fault("passed-over", detail, fatal=False))
         depth = 0
         while True:
             token = _TOKEN.search(self._buf, self._pos)
-            if token is None or token[0] == b'"':  # nothing more here, or a string without its end
-                self._pos = token.start() if token else len(self._buf)
+            if token is None:
+                self._pos = len(self._buf)
                 if not self._more():
                     self._truncated()
                     return
                 continue
-            char = token[0][:1]
-            if depth == 0 and char in (b",", b"}", b"]"):
+            if depth == 0 and token.lastindex in (_CLOSING, _COMMA):
                 self._pos = token.start()
                 return
-            depth += (char in _OPENING) - (char in _CLOSING)
             self._pos = token.end()
-            if depth == 0 and char in _CLOSING:
+            if token.lastindex == _CUT_STRING and not self._string_passed():
                 return
+            depth += (token.lastindex == _OPENING) - (token.lastindex == _CLOSING)
+
+    def _string_passed(self) -> bool:
+        """Consume the rest of a string without keeping it; False where the bytes end inside."""
+        while True:
+            body = _STRING_BODY.match(self._buf, self._pos)
+            self._pos = body.end() if body else self._pos
+            if self._buf[self._pos : self._pos + 1] == b'"':
+                self._pos += 1
+                return True
+            if not self._more():
+                self._truncated()
+                return False
 
     def _list(self, *, bare: bool) -> Iterator[list[T]]:
         """The elements up to the closing bracket, which is consumed."""
         if self._peek() == b"]":
             self._pos += 1
             return
-        while True:
-            if batch := self._block():
-                yield batch
-                continue
-            batch, more = self._one_by_one(bare=bare)
+        more = True
+        while more:
+            batch = self._block()
+            if batch is None:
+                batch, more = self._single(bare=bare)
             yield batch
-            if not more:
-                return
 
     def _block(self) -> list[T] | None:
-        """All elements up to the last boundary of the buffer, or None where that does not do."""
+        """The elements of the longest block that decodes, or None where one has to go alone."""
         if len(self._buf) - self._pos < BLOCK // 2:
             self._more()
-        buf, end = self._buf, len(self._buf)
-        for _ in range(_CUT_TRIES):
-            brace = buf.rfind(b"}", self._pos, end)
-            if brace < 0:
-                return None
-            if boundary := _BOUNDARY.match(buf, brace):
+        while boundary := self._boundary():
+            brace = boundary.start() + 1
+            chunk = b"".join((b"[", memoryview(self._buf)[self._pos : brace], b"]"))
+            batch = self._decoded(chunk)
+            if batch is not None:
+                self._pos = boundary.end() - 1
+                self._window = min(self._window * _STEP, 2 * BLOCK)
+                return batch
+            self._window = (brace - self._pos) // _STEP
+            if self._window < _LEAST:
                 break
-            end = brace
-        else:
-            return None
-        chunk = b"".join((b"[", memoryview(buf)[self._pos : brace + 1], b"]"))
-        batch = self._decoded(chunk)
-        if batch is not None:
-            self._pos = boundary.end() - 1
-        return batch
+        # The element that goes alone is taken for the odd one: what follows is tried as a block.
+        self._window = min(max(self._window, _LEAST) * _STEP, 2 * BLOCK)
+        return None
+
+    def _boundary(self) -> re.Match[bytes] | None:
+        """The last place in the window where an object ends and the next begins."""
+        size = min(len(self._buf) - self._pos, self._window)
+        while size >= min(_LEAST, BLOCK):
+            end = self._pos + size
+            for _ in range(_CUT_TRIES):
+                brace = self._buf.rfind(b"}", self._pos, end)
+                if brace < 0:
+                    return None
+                if boundary := _BOUNDARY.match(self._buf, brace):
+                    return boundary
+                end = brace
+            size //= _STEP  # an event of very many objects ends the window: look before it
+        return None
 
     def _decoded(self, chunk: bytes) -> list[T] | None:
+        if self._passes(chunk):
+            try:
+                return self._decode(chunk)
+            except msgspec.ValidationError:
+                return self._converted(chunk)
+            except (msgspec.DecodeError, RecursionError):
+                pass
+        if chunk.count(b"[") != chunk.count(b"]") or chunk.count(b"{") != chunk.count(b"}"):
+            return None  # cut inside an event, by the look of it: not worth a closer one
+        value, ok = self._lenient_value(chunk)
+        return self._elements(value) if ok else None
+
+    def _passes(self, chunk: bytes) -> bool:
+        """Whether the bytes are such that msgspec refuses what `json.loads` refuses.
+
+        It does not look inside strings and numbers that it has no use for.
+        """
         if not chunk.isascii():
             try:
-                # As json.loads does; msgspec does not look inside strings that it passes over.
                 chunk.decode("utf-8", "surrogatepass")
             except UnicodeDecodeError:
-                return None
-        try:
-            return self._decode(chunk)
-        except msgspec.ValidationError:
-            pass
-        except (msgspec.DecodeError, RecursionError):
-            return None
+                return False
+        for pair in _TWO_DIGITS.finditer(chunk[::_STRIDE]):
+            start = pair.start() * _STRIDE
+            if chunk[start : start + _STRIDE].isdigit():
+                return False
+        return True
+
+    def _converted(self, chunk: bytes) -> list[T] | None:
         try:
             decoded = msgspec.json.decode(chunk)
         except (msgspec.DecodeError, RecursionError):
-            return None
+            value, ok = self._lenient_value(chunk)
+            return self._elements(value) if ok else None
+        return self._elements(decoded)
+
+    def _elements(self, decoded: list[Any]) -> list[T]:
         return [e for e in map(self._convert, decoded) if e is not None]
 
-    def _one_by_one(self, *, bare: bool) -> tuple[list[T], bool]:
-        """The elements that the buffer holds whole, each on its own; whether more follow."""
-        batch: list[T] = []
-        while True:
-            if self._peek() == b"" or (end := self._element_end()) is None:
-                return batch, self._list_open(bare=bare)
-            value, ok = self._lenient_value(self._buf[self._pos : end])
-            if not ok:
-                self._fatal("malformed", "an event is not JSON")
-                return batch, False
-            if (element := self._convert(value)) is not None:
-                batch.append(element)
-            self._pos = end
-            following = self._peek()
-            if following == b"]":
-                self._pos += 1
-                return batch, False
-            if following == b"":
-                return batch, self._list_open(bare=bare)
-            if following != b",":
-                self._unexpected(following)
-                return batch, False
-            self._pos += 1
+    def _single(self, *, bare: bool) -> tuple[list[T], bool]:
+        """One element, and whether more follow."""
+        if self._peek() == b"":
+            self._open_list(bare=bare)
+            return [], False
+        end = self._value_end(_ELEMENT_LIMIT)
+        if end is None:
+            self._truncated()
+            return [], False
+        value, ok = self._lenient_value(self._buf[self._pos : end])
+        if not ok:
+            self._fatal("malformed", "an event is not JSON")
+            return [], False
+        batch = self._elements([value])
+        self._pos = end
+        following = self._peek()
+        self._pos += len(following)
+        if following == b"":
+            self._open_list(bare=bare)
+        elif following not in (b",", b"]"):
+            self._unexpected(following)
+        return batch, following == b","
 
-    def _list_open(self, *, bare: bool) -> bool:
-        """At the end of the buffer inside the list: read on, or settle how it ended."""
-        if self._more():
-            return True
-        if bare and self._peek() == b"":
+    def _open_list(self, *, bare: bool) -> None:
+        """The bytes end between two elements: the trace format allows that for a bare list."""
+        if bare:
             self.faults.append(Fault("open-list", "the list of events is not closed", fatal=False))
         else:
             self._truncated()
-        return False
 
-    def _element_end(self, grow_to: int = 0) -> int | None:
-        """Where the element at the position ends, or None where the buffer ends first.
+    def _value_end(self, limit: int) -> int | None:
+        """Where the value at the position ends; the buffer grows up to `limit` bytes to find it.
 
-        With `grow_to` the buffer grows up to that many bytes to find it.
+        None where the value or the bytes end later or earlier. Each byte is looked at once,
+        strings that are not whole apart.
         """
+        depth, seen = 0, 0
         while True:
-            depth = 0
-            for token in _TOKEN.finditer(self._buf, self._pos):
-                char = token[0][:1]
-                if token[0] == b'"':
+            for token in _TOKEN.finditer(self._buf, self._pos + seen):
+                kind = token.lastindex
+                if kind == _CUT_STRING:
+                    seen = token.start() - self._pos
                     break
-                if depth == 0 and char in (b",", b"}", b"]"):
-                    return self._trimmed(token.start())
-                depth += (char in _OPENING) - (char in _CLOSING)
-                if depth == 0 and char in _CLOSING:
+                if depth == 0 and kind in (_CLOSING, _COMMA):
+                    text = self._buf[self._pos : token.start()]
+                    return self._pos + len(text.rstrip(b" \t\r\n"))
+                depth += (kind == _OPENING) - (kind == _CLOSING)
+                if depth == 0 and kind == _CLOSING:
                     return token.end()
-            if len(self._buf) - self._pos >= grow_to or not self._more():
+                seen = token.end() - self._pos
+            if len(self._buf) - self._pos >= limit or not self._more():
                 return None
-
-    def _trimmed(self, end: int) -> int:
-        return self._pos + len(self._buf[self._pos : end].rstrip(b" \t\r\n"))
 
     def _lenient_value(self, text: bytes) -> tuple[Any, bool]:
         """One value by the strictest reading that takes it, and whether any did."""
+        replaced = False
         try:
             string = text.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
             string = text.decode("utf-8", "replace")
-            self._replaced += 1
-        try:
-            return json.loads(string), True
-        except RecursionError:
-            return None, False
-        except ValueError:
-            pass
-        numbers = _NOT_NUMBERS.sub(_null, string.encode("utf-8", "surrogatepass"))
-        try:
-            value = json.loads(numbers.decode("utf-8", "surrogatepass"), strict=False)
-        except (ValueError, RecursionError):
-            return None, False
-        self._lenient += 1
-        return value, True
+            replaced = True
+        value, ok = _loaded(string)
+        if not ok:
+            numbers = _NOT_NUMBERS.sub(_null, string.encode("utf-8", "surrogatepass"))
+            value, ok = _loaded(numbers.decode("utf-8", "surrogatepass"), strict=False)
+            self._lenient |= ok
+        self._replaced |= replaced and ok
+        return value, ok
 
     def _peek(self) -> bytes:
         """The next byte that is not white space, now at the position; empty at the end."""
@@ -321,9 +369,9 @@ class Elements(Generic[T]):
     def _fatal_seen(self) -> bool:
         return bool(self.faults) and self.faults[-1].fatal
 
-    def _fatal(self, code: str, what: str) -> None:
-        at = self.offset
-        self.faults.append(Fault(code, f"{what} (at byte {at})", fatal=True, offset=at))
+    def _fatal(self, code: str, what: str, at: int | None = None) -> None:
+        at = self._base + self._pos if at is None else at
+        self.faults.append(Fault(code, f"{what} (at byte {at})", fatal=True))
 
     def _unexpected(self, char: bytes) -> None:
         if char == b"":
@@ -332,26 +380,33 @@ class Elements(Generic[T]):
             self._fatal("malformed", f"unexpected {char.decode('ascii', 'replace')!r}")
 
     def _truncated(self) -> None:
-        """The bytes ended inside a value: name the place as `json.loads` would."""
+        """A value does not end: name the place as `json.loads` would."""
         rest = self._buf[self._pos :].decode("utf-8", "replace")
-        at = self.offset
+        at = self._base + self._pos
         try:
             json.loads(rest, strict=False)
         except json.JSONDecodeError as error:
             at += len(rest[: error.pos].encode("utf-8", "surrogatepass"))
-        except RecursionError:
+        except (ValueError, RecursionError):
             pass
-        self.faults.append(
-            Fault("truncated", f"the file is cut off (at byte {at})", fatal=True, offset=at)
-        )
+        what = "cut off" if self._ended else "damaged"
+        self._fatal("truncated", f"the file is {what}", at)
 
     def _report_leniency(self) -> None:
         if self._replaced:
-            detail = f"{self._replaced} events hold bytes that are not UTF-8; they were replaced"
-            self.faults.append(Fault("not-utf8", detail, fatal=False))
+            self.faults.append(
+                Fault("not-utf8", "some bytes are not UTF-8: they were replaced", fatal=False)
+            )
         if self._lenient:
-            detail = f"{self._lenient} events are not strict JSON (inf, nan, control characters)"
+            detail = "some events are not strict JSON (inf, nan, control characters)"
             self.faults.append(Fault("not-json", detail, fatal=False))
+
+
+def _loaded(text: str, *, strict: bool = True) -> tuple[Any, bool]:
+    try:
+        return json.loads(text, strict=strict), True
+    except (ValueError, RecursionError):
+        return None, False
 
 
 def _null(match: re.Match[bytes]) -> bytes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -11,7 +13,7 @@ import msgspec
 
 from kernelcount.errors import UnreadableError
 from kernelcount.traces.elements import Elements, Fault
-from kernelcount.traces.source import Progress, Source
+from kernelcount.traces.source import Source
 
 
 class Args(msgspec.Struct, frozen=True, gc=False):
@@ -26,6 +28,16 @@ class Args(msgspec.Struct, frozen=True, gc=False):
     registers: int | None = msgspec.field(default=None, name="registers per thread")
     shared_memory: int | None = msgspec.field(default=None, name="shared memory")
     graph_node: int | None = msgspec.field(default=None, name="graph node id")
+
+    def completed(self, other: Args) -> Args:
+        """These arguments, and of the other's those that are missing here."""
+        known = {
+            name: value
+            for args in (other, self)
+            for name in self.__struct_fields__
+            if (value := getattr(args, name)) is not None
+        }
+        return Args(**known)
 
 
 NO_ARGS = Args()
@@ -107,17 +119,18 @@ _IGNORED: tuple[type[msgspec.Struct], ...] = tuple(
     for i, name in enumerate(_PASSED_OVER)
 )
 
-# Old spellings: PyTorch 1.8 to 1.11 wrote capitalised categories without a vendor.
-_SPELLINGS: dict[str, type[Event]] = {
-    **{str(role.__struct_config__.tag).lower(): role for role in _ROLES},
+# PyTorch 1.8 to 1.11 wrote capitalised categories without a vendor.
+_OLD_SPELLINGS: dict[str, type[Event]] = {
+    "Kernel": Kernel,
+    "Memcpy": Copy,
+    "Memset": Fill,
+    "Runtime": Runtime,
+    "Operator": Op,
+}
+_ROLE: dict[str, type[Event]] = {
+    **{str(role.__struct_config__.tag): role for role in _ROLES},
     "concurrent_kernel": Kernel,
-    "memcpy": Copy,
-    "memset": Fill,
-    "runtime": Runtime,
-    "driver": Driver,
     "hip_runtime": Runtime,
-    "operator": Op,
-    "user annotation": Annotation,
 }
 
 _UNION: Any = None
@@ -125,23 +138,27 @@ for _type in (*_ROLES, *_IGNORED):
     _UNION = _type if _UNION is None else _UNION | _type
 _DECODER: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(list[_UNION])
 
+_EVENTS = "traceEvents"
+_WANTED = frozenset({"deviceProperties"})
 _N = TypeVar("_N", int, float)
 
 
 class KinetoTrace:
-    """One trace file, read once from start to end.
+    """One trace, read once from start to end.
 
     Iterate over `batches`; afterwards `header` holds the document's other values, `faults` what is
-    wrong with it, `strange` how many elements are no events and `legacy` how many rows are of the
-    old autograd profiler's making, which did not tell kernels from ops.
+    wrong with it, `strange` how many elements are no events, `old` how many rows of each role bear
+    a category as PyTorch spelt it before 1.12, and `legacy` how many rows are of the old autograd
+    profiler's making, which did not tell kernels from ops.
     """
 
-    def __init__(self, path: Path, progress: Progress | None = None) -> None:
+    def __init__(self, path: Path, source: Source | None = None) -> None:
         self.path = path
         self.strange = self.legacy = 0
-        self._source = Source(path, progress)
+        self.old: Counter[type[Event]] = Counter()
+        self._source = source or Source(path)
         self._elements = Elements(
-            self._source.blocks(), "traceEvents", _DECODER.decode, self._convert
+            self._source.blocks(), _EVENTS, _DECODER.decode, self._convert, _WANTED
         )
 
     def batches(self) -> Iterator[list[Event]]:
@@ -151,9 +168,9 @@ class KinetoTrace:
         """
         yield from self._elements.batches()
         if not self._elements.found:
-            faults = "; ".join(f.detail for f in self._elements.faults)
+            faults = "; ".join(f.detail for f in self.faults)
             raise UnreadableError(
-                f"{self.path}: no traceEvents in it"
+                f"{self.path}: no {_EVENTS} in it"
                 + (f": {faults}" if faults else "; it is JSON, but not a trace")
             )
 
@@ -164,11 +181,14 @@ class KinetoTrace:
 
     @property
     def faults(self) -> list[Fault]:
-        """What is wrong with the document, a broken gzip stream included."""
+        """What is wrong with the document, its compression and its encoding included."""
+        faults = list(self._elements.faults)
+        if self._source.replaced:
+            faults.append(Fault("not-utf8", "some bytes are no text: they were replaced", False))
         if self._source.cut_short is None:
-            return self._elements.faults
-        cut = Fault("truncated", self._source.cut_short, fatal=True, offset=self._elements.offset)
-        return [*(f for f in self._elements.faults if f.code != "truncated"), cut]
+            return faults
+        cut = Fault("truncated", self._source.cut_short, fatal=True)
+        return [*(f for f in faults if f.code != "truncated"), cut]
 
     def _convert(self, row: Any) -> Event | None:
         """An element that is not as Kineto writes it, or None where it is nothing to count."""
@@ -177,30 +197,52 @@ class KinetoTrace:
             return None
         if row.get("pid") == "CUDA functions":
             self.legacy += 1
+        event = _event(row)
         category = row.get("cat")
-        role = _SPELLINGS.get(category.lower()) if isinstance(category, str) else None
-        if role is None:
-            if row.get("ph") not in ("B", "E"):
-                return None
-            role = Other
-        args = row.get("args")
-        return role(
-            ph=_text(row.get("ph")),
-            name=_text(row.get("name")),
-            pid=_place(row.get("pid")),
-            tid=_place(row.get("tid")),
-            ts=_number(row.get("ts")),
-            dur=_number(row.get("dur")),
-            args=_args(args) if isinstance(args, dict) else NO_ARGS,
-        )
+        if event is not None and isinstance(category, str) and category in _OLD_SPELLINGS:
+            self.old[type(event)] += 1
+        return event
+
+
+def device_rows(source: Source) -> Iterator[tuple[Event, str]]:
+    """The kernels, copies and fills of a trace, each with all of its fields in one text.
+
+    Rows are alike in every field where these texts are alike.
+    """
+    whole: Elements[Any] = Elements(source.blocks(), _EVENTS, msgspec.json.decode, lambda e: e)
+    for batch in whole.batches():
+        for row in batch:
+            event = _event(row) if isinstance(row, dict) else None
+            if isinstance(event, Kernel | Copy | Fill):
+                yield event, json.dumps(row, sort_keys=True)
+
+
+def _event(row: dict[str, Any]) -> Event | None:
+    category = row.get("cat")
+    role = None
+    if isinstance(category, str):
+        role = _ROLE.get(category) or _OLD_SPELLINGS.get(category)
+    if role is None:
+        if row.get("ph") not in ("B", "E"):
+            return None
+        role = Other
+    args = row.get("args")
+    return role(
+        ph=_text(row.get("ph")),
+        name=_text(row.get("name")),
+        pid=_place(row.get("pid")),
+        tid=_place(row.get("tid")),
+        ts=_number(row.get("ts")),
+        dur=_number(row.get("dur")),
+        args=_args(args) if isinstance(args, dict) else NO_ARGS,
+    )
 
 
 def _args(args: dict[str, Any]) -> Args:
-    stream = args.get("stream")
     return Args(
         correlation=_integer(args.get("correlation")),
         device=_integer(args.get("device")),
-        stream=_place(stream),
+        stream=_place(args.get("stream")),
         external_id=_integer(args.get("External id", args.get("external id"))),
         grid=_integers(args.get("grid")),
         block=_integers(args.get("block")),
@@ -226,6 +268,9 @@ def _number(value: Any) -> float | None:
 
 
 def _integer(value: Any) -> int | None:
+    """A whole number, also where it is written as text or with a decimal point."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
     return _parsed(value, int)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from pathlib import Path
 
 import msgspec
 
@@ -27,9 +26,10 @@ from kernelcount.model import (
     Unmeasured,
     Work,
 )  # fmt: skip
-from kernelcount.traces.source import Progress, Source
+from kernelcount.traces.source import Source
 
 VERSION = 1
+_CODES = (2, 3)  # of what was not measured
 KEY = "kernelcount_capture"
 HEAD = f'{{"{KEY}":'.encode()
 
@@ -89,16 +89,15 @@ def load(data: bytes, name: str) -> tuple[Outcome, ...]:
         raise UnreadableError(f"{name}: damaged saved captures: {error}") from None
 
 
-def read(path: Path, progress: Progress | None = None) -> tuple[Outcome, ...]:
+def read(source: Source) -> tuple[Outcome, ...]:
     """The outcomes in a file that `--save` wrote, compressed or not.
 
     Raises UnreadableError where it cannot be read whole.
     """
-    source = Source(path, progress)
     data = b"".join(source.blocks())
     if source.cut_short:
-        raise UnreadableError(f"{path}: {source.cut_short}")
-    return load(data, str(path))
+        raise UnreadableError(f"{source.path}: {source.cut_short}")
+    return load(data, str(source.path))
 
 
 def recognises(head: bytes) -> bool:
@@ -140,8 +139,9 @@ def _packed(outcome: Outcome) -> _Outcome:
 
 
 def _unpacked(saved: _Outcome) -> Outcome:
+    code = saved.code if saved.code in _CODES else 3
     if not saved.seen:
-        return Unmeasured(saved.name, saved.reason or "not known", None, saved.code)
+        return Unmeasured(saved.name, saved.reason or "not known", None, code)
     capture = Capture(
         name=saved.name,
         environment=saved.environment,
@@ -158,7 +158,7 @@ def _unpacked(saved: _Outcome) -> Outcome:
     )
     if saved.reason is None:
         return capture
-    return Unmeasured(saved.name, saved.reason, capture, saved.code)
+    return Unmeasured(saved.name, saved.reason, capture, code)
 
 
 def _columns(saved: _Records) -> Records:

@@ -12,12 +12,20 @@ pytestmark = pytest.mark.gpu
 HERE = Path(__file__).parent
 
 
+@pytest.fixture(autouse=True)
+def _a_gpu():
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("needs an NVIDIA GPU")
+
+
 def run(target, *flags, code=0):
     """The JSON document of a run on the GPU, and stderr."""
     command = [sys.executable, "-m", "kernelcount", "run", f"{HERE}/{target}", *flags]
     done = subprocess.run(
         [*command, "--device", "cuda", "--format", "json"],
-        check=False, capture_output=True, text=True, timeout=500,
+        capture_output=True, text=True, timeout=500,
     )  # fmt: skip
     assert 'Traceback (most recent call last):\n  File "/' not in done.stderr or code
     assert done.returncode == code, done.stderr

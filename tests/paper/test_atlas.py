@@ -6,7 +6,7 @@ from kernelcount.devices import fake
 from kernelcount.errors import UnreadableError
 from kernelcount.paper import atlas
 from kernelcount.paper.rules import AT_LEAST_ONE, Cost, Op
-from kernelcount.recording import Case, record
+from tests.gpu.record_atlas import Case, record
 
 
 def op(name, parameters, *shape):
@@ -16,21 +16,44 @@ def op(name, parameters, *shape):
     return Op(name, "aten", (x,), {}, [x], [x.clone()], parameters=parameters)
 
 
+@pytest.fixture
+def torch_2_11(monkeypatch):
+    """The torch that the atlas of the package was recorded with."""
+    monkeypatch.setattr("kernelcount.paper.atlas._this_torch", lambda: "2.11.1+cu128")
+
+
+@pytest.mark.usefixtures("torch_2_11")
 def test_a_recorded_call_is_counted_and_its_source_is_told():
-    cost, said = atlas.refined(op("topk", "k=10", 1024, 1024), AT_LEAST_ONE)
+    cost, said = atlas.refined(op("topk", "k=10", 1024, 1024), AT_LEAST_ONE, "H200")
     assert cost == Cost(20)
     assert said == "topk: 20 kernels, as recorded on an H200 with torch 2.11"
 
 
+@pytest.mark.usefixtures("torch_2_11")
+@pytest.mark.parametrize("card", ["H100", "A100", "B200", ""])
+def test_nothing_is_carried_over_to_another_card(card):
+    call = op("topk", "k=10", 1024, 1024)
+    assert atlas.refined(call, AT_LEAST_ONE, card) == (AT_LEAST_ONE, None)
+
+
+@pytest.mark.parametrize("torch", ["2.10.2", "2.12.0+cu130", "2.13.0", "2.1"])
+def test_nothing_is_carried_over_to_another_torch(torch, monkeypatch):
+    monkeypatch.setattr("kernelcount.paper.atlas._this_torch", lambda: torch)
+    call = op("topk", "k=10", 1024, 1024)
+    assert atlas.refined(call, AT_LEAST_ONE, "H200") == (AT_LEAST_ONE, None)
+
+
+@pytest.mark.usefixtures("torch_2_11")
 @pytest.mark.parametrize(
     "other", [op("topk", "k=11", 1024, 1024), op("topk", "k=10", 1024, 1025), op("mode", "", 4)]
 )
 def test_nothing_is_carried_over_to_another_call(other):
-    assert atlas.refined(other, AT_LEAST_ONE) == (AT_LEAST_ONE, None)
+    assert atlas.refined(other, AT_LEAST_ONE, "H200") == (AT_LEAST_ONE, None)
 
 
+@pytest.mark.usefixtures("torch_2_11")
 def test_a_rule_is_not_overruled():
-    assert atlas.refined(op("topk", "k=10", 1024, 1024), Cost(1)) == (Cost(1), None)
+    assert atlas.refined(op("topk", "k=10", 1024, 1024), Cost(1), "H200") == (Cost(1), None)
 
 
 def test_an_atlas_is_read_as_it_was_written(tmp_path):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelcount import runners
-from kernelcount.errors import KernelcountError
+from kernelcount import app, runners
+from kernelcount.errors import UsageError
 from kernelcount.model import Job, Unmeasured, note_codes
 
 FUNCTIONS = Path(__file__).parent / "functions.py"
@@ -101,10 +101,20 @@ def test_values_beyond_the_limit_are_not_made(monkeypatch):
     assert (outcome.code, "more than" in outcome.reason) == (3, True)
 
 
-def test_a_mask_is_a_search_that_the_atlas_knows_for_the_recorded_size():
+def test_a_mask_is_a_search_that_the_atlas_knows_for_the_recorded_size(monkeypatch):
+    monkeypatch.setattr("kernelcount.paper.atlas._this_torch", lambda: "2.11.0")
     outcome = count("masked", "eager", size=1_000_000)["eager"]
     assert outcome.count("kernel") == 6
     assert any("as recorded on an H200" in n.detail for n in outcome.notes if n.code == "atlas")
+
+
+@pytest.mark.parametrize(("torch", "gpu"), [("2.13.0", "H200"), ("2.11.0", "H100")])
+def test_a_mask_recorded_on_another_card_or_torch_is_a_lower_bound(torch, gpu, monkeypatch):
+    monkeypatch.setattr("kernelcount.paper.atlas._this_torch", lambda: torch)
+    outcome = count("masked", "eager", size=1_000_000, gpu=gpu)["eager"]
+    assert outcome.paper.at_least
+    assert "atlas" not in note_codes(outcome.notes)
+    assert any("index" in n.detail for n in outcome.notes if n.code == "at-least")
 
 
 def test_a_mask_of_another_size_is_a_lower_bound_that_names_the_call():
@@ -184,6 +194,16 @@ def test_no_cache_hides_a_graph_from_a_second_count():
     assert kernels(count("add_relu")) == kernels(count("add_relu")) == (2, 1)
 
 
-def test_a_trace_of_paper_is_refused():
-    with pytest.raises(KernelcountError, match="no trace"):
-        count("add_relu", "eager", traces=("x.json",))
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ({"device": "paper", "traces": ("x.json",)}, "no trace"),
+        ({"device": "paper", "gpu": "H2000"}, "did you mean H200"),
+        ({"device": "cpu", "gpu": "H200"}, "--device paper"),
+        ({"gpu": "H200"}, "--device paper"),
+    ],
+)
+def test_what_paper_cannot_give_is_refused_before_anything_starts(flags, said):
+    job = Job(f"{FUNCTIONS}:add_relu", **flags)
+    with pytest.raises(UsageError, match=said):
+        app.check_job(job)

@@ -263,7 +263,10 @@ EVIL = (
 
 def evil() -> Report:
     ran: list[Sample] = [(name, "kernel", name[::-1], 1_000) for name in EVIL]
-    ran += [(name, "kernel", None, 1_000) for name in EVIL]
+    # A name that reads the same backwards is its own label already.
+    ran += [
+        (name, "kernel", None if name != name[::-1] else f"{name[:40]}2", 1_000) for name in EVIL
+    ]
     notes = tuple(Note(f"odd-{i}", name) for i, name in enumerate(EVIL))
     return read_report(
         capture("\x1b]0;title\x07=cmd|' /C calc'!A0.json", *ran, notes=notes),

@@ -1,21 +1,27 @@
 """Record an atlas on a GPU: how many kernels each call of a library op launches there.
 
+    python tests/gpu/record_atlas.py FILE
+
+writes one for the card of this machine and this torch; KERNELCOUNT_ATLAS=FILE has paper use it.
 The ops are those of which no rule of `paper` knows. Each is called on arrays of several classes of
 shape and dtype, and what it launched is read off the profiler's trace, as for any other call.
 """
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kernelcount import devices
 from kernelcount.devices.base import MARK, Device
 from kernelcount.errors import NotMeasuredError
 from kernelcount.model import Capture
 from kernelcount.paper import adapter
-from kernelcount.paper.atlas import Entry, dtype_of, shapes_of
+from kernelcount.paper.atlas import Entry, dtype_of, dump, shapes_of
 from kernelcount.paper.mode import op_of
 from kernelcount.paper.rules import Op
 from kernelcount.reading import read_trace
@@ -139,3 +145,15 @@ def _seen(case: Case, given: Sequence[Any]) -> Op | None:
     with Watch():
         case.call(*given)
     return seen[0] if seen else None
+
+
+def main(path: Path) -> None:
+    """Record every case on the GPU here. Raises KernelcountError where there is none."""
+    device, name = devices.choose("cuda")
+    with tempfile.TemporaryDirectory(prefix="kernelcount-") as folder, device.prepare():
+        entries = record(device, name, Path(folder), lambda text: print(text, file=sys.stderr))
+    path.write_text(dump(entries))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

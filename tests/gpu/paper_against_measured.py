@@ -1,6 +1,6 @@
 """Hold counts on paper against a GPU, with the same torch, and write the table for docs/.
 
-    python tools/paper_against_measured.py FILE.py [FILE.py ...] --output docs/paper.md
+    python tests/gpu/paper_against_measured.py FILE.py [FILE.py ...] --output docs/paper.md
 
 Each public function of each file is counted twice by `kernelcount run`, with ``--device paper`` and
 with ``--device cuda``; ``make_NAME`` makes its arguments where the file has it.

@@ -1,0 +1,51 @@
+"""Fixtures for tests that count in this process: torch is imported once."""
+
+import sys
+import warnings
+from collections.abc import Callable
+from textwrap import dedent
+
+import pytest
+
+from kernelcount import app, runners
+from kernelcount.model import Job, Outcome
+
+
+def pytest_collection_modifyitems(items):
+    """Paper comes last: after it, torch holds CUDA for started to the end of the process."""
+    items.sort(key=lambda item: item.path.parent.name == "paper")
+
+
+@pytest.fixture
+def count(monkeypatch) -> Callable[..., dict[str, Outcome]]:
+    """Run a target in this process: the outcome of each variant, eager alone by default."""
+    import torch
+
+    from kernelcount.state import UserState
+
+    before = UserState(None, ((), {}), backward=False)  # a module may set defaults for all
+
+    def counted(spec: str, *variants: str, **options) -> dict[str, Outcome]:
+        job = Job(spec, variants=variants or ("eager",), **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's own, on what it cannot trace
+            report = app.run(job, runners.in_process, lambda _: None).report
+        return {outcome.name: outcome for outcome in report.outcomes}
+
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield counted
+    before.restore()
+    torch.compiler.reset()
+
+
+@pytest.fixture
+def target(tmp_path) -> Callable[[str], str]:
+    """Write a file of the user's; its path."""
+
+    def written(text: str, name: str = "users.py") -> str:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("import torch\n" + dedent(text), encoding="utf-8")
+        return str(path)
+
+    return written

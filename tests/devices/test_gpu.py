@@ -1,0 +1,82 @@
+"""GPUs behind torch: what can be tested of them without one."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from kernelcount.devices.gpu import Gpu
+
+
+class Api:
+    """Two GPUs, of which the second holds memory and the third is idle."""
+
+    def __init__(self):
+        self.synchronized = []
+
+    def is_available(self):
+        return True
+
+    def device_count(self):
+        return 3
+
+    def current_device(self):
+        return 0
+
+    def memory_reserved(self, index):
+        return 4096 if index == 1 else 0
+
+    def synchronize(self, index):
+        self.synchronized.append(index)
+
+    def get_device_name(self, index):
+        return f"GPU {index}"
+
+
+@pytest.fixture
+def api(monkeypatch):
+    api = Api()
+    monkeypatch.setattr(torch, "cuda", api)
+    return api
+
+
+def test_every_gpu_in_use_is_waited_for_and_no_other_is_woken(api):
+    Gpu("cuda", "").synchronize()
+    assert api.synchronized == [0, 1]
+
+
+@pytest.mark.parametrize(("hip", "kind"), [(None, "cuda"), ("6.4", "hip")])
+def test_the_environment_names_the_gpu_and_whose_it_is(api, monkeypatch, hip, kind):
+    monkeypatch.setattr(torch, "version", SimpleNamespace(hip=hip))
+    environment = Gpu("cuda", "", 2).environment()
+    assert (environment.device, environment.kind) == ("GPU 2", kind)
+    assert torch.__version__.startswith(environment.torch)
+
+
+def test_a_torch_without_such_a_device_is_told(monkeypatch):
+    monkeypatch.delattr(torch, "xpu")
+    assert Gpu("xpu", "").missing() == (
+        f"torch {torch.__version__} sees no xpu device on this machine"
+    )
+
+
+def test_one_gpu_of_several_is_made_the_current_one(monkeypatch):
+    entered = []
+
+    class Current:
+        def __init__(self, index):
+            entered.append(index)
+
+        def __enter__(self):
+            entered.append("in")
+
+        def __exit__(self, *_):
+            entered.append("out")
+
+    monkeypatch.setattr(torch, "cuda", SimpleNamespace(device=Current))
+    with Gpu("cuda", "").prepare():
+        pass
+    assert entered == []
+    with Gpu("cuda", "", 1).prepare():
+        pass
+    assert entered == [1, "in", "out"]

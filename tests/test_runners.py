@@ -1,0 +1,246 @@
+"""Where a job is done: what a process of its own saves the caller from, and what in-process keeps.
+
+A worker takes some three seconds to start, so each test that has one asks for much.
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from counting import operations
+
+from kernelcount import runners
+from kernelcount.errors import KernelcountError
+from kernelcount.model import Job, Unmeasured
+from kernelcount.runners import Results, _frame, in_process, in_worker
+
+EAGER = ("eager",)
+
+
+def quiet(_):
+    """Take progress and do nothing with it."""
+
+
+def left_over(mark):
+    """Processes that bear `mark` in their command line."""
+    found = []
+    for cmdline in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if mark.encode() in cmdline.read_bytes():
+                found.append(cmdline.parent.name)
+        except OSError:
+            continue
+    return found
+
+
+# ── a process of its own ─────────────────────────────────────────────────────────────────────────
+
+
+def test_a_crash_costs_its_variant_and_says_where(target):
+    path = target("""
+        import ctypes
+        def f(x):
+            ctypes.string_at(0)
+        def g(x):
+            return x + 1
+    """)
+    other = f"{path}:g"
+    results = in_worker(Job(f"{path}:f", sizes=(4,), variants=("eager", other)), quiet)
+    assert results.outcomes[0] == Unmeasured(
+        "eager", "the process died of SIGSEGV at users.py:5, in f", None, 3
+    )
+    assert operations(results.outcomes[1]) == {"add": 1}
+    assert results.targets[1].inputs == ("f32[4]",)
+
+
+def test_a_process_that_ends_itself_costs_its_variant(target):
+    path = target("import os\ndef f(x):\n    os._exit(0)")
+    results = in_worker(Job(f"{path}:f", sizes=(4,), variants=EAGER), quiet)
+    reason = "the process ended itself with exit code 0 (warm-up, call 1)"
+    assert results.outcomes[0] == Unmeasured("eager", reason, None, 3)
+
+
+def test_one_that_ends_while_the_module_is_imported_ends_the_job(target):
+    path = target("import os\nos._exit(0)")
+    with pytest.raises(KernelcountError, match="ended itself with exit code 0") as error:
+        in_worker(Job(f"{path}:f", sizes=(4,)), quiet)
+    assert error.value.code == 2
+    assert "importing" in str(error.value)
+
+
+def test_out_of_time_says_which_line_it_was_at_and_leaves_no_child_behind(target):
+    path = target("""
+        import subprocess, threading, time
+        def f(x):
+            code = "import time; time.sleep(600)"
+            subprocess.Popen(["python3", "-c", code + " # kernelcount-orphan-1"])
+            subprocess.Popen(
+                ["python3", "-c", code + " # kernelcount-orphan-2"], start_new_session=True
+            )
+            threading.Thread(target=time.sleep, args=(600,)).start()
+            while True:
+                time.sleep(0.01)
+    """)
+    began = time.monotonic()
+    results = in_worker(Job(f"{path}:f", sizes=(4,), variants=EAGER, timeout=1.0), quiet)
+    assert time.monotonic() - began < 30
+    reason = "no answer within --timeout 1 s; it was at users.py:12, in f"
+    assert results.outcomes[0] == Unmeasured("eager", reason, None, 3)
+    assert left_over("kernelcount-orphan-1") == []
+    if sys.platform == "linux":  # elsewhere a session of its own cannot be told
+        assert left_over("kernelcount-orphan-2") == []
+
+
+def test_an_import_that_never_ends_is_ended(target):
+    path = target("import time\nwhile True: time.sleep(0.01)")
+    with pytest.raises(KernelcountError, match="no answer within --timeout 1 s") as error:
+        in_worker(Job(f"{path}:f", sizes=(4,), timeout=1.0), quiet)
+    assert str(error.value).endswith("it was at users.py:3, in <module>")
+    assert error.value.code == 3
+
+
+def test_a_function_that_does_everything_wrong_but_works_is_counted(target):
+    path = target("""
+        import atexit, os, signal, subprocess, sys, threading, time
+        assert sys.stdin.read() == ""
+        atexit.register(lambda: time.sleep(0.01))
+        def f(x):
+            sys.stdout = sys.stderr = None
+            if hasattr(sys, "argv"): del sys.argv
+            os.chdir("/")
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            threading.Thread(target=time.sleep, args=(600,)).start()
+            if os.fork() == 0:
+                time.sleep(600)
+            os.fork()  # the child comes back into the caller
+            os.closerange(0, 1000)
+            return x + 1
+    """)
+    began = time.monotonic()
+    results = in_worker(Job(f"{path}:f", sizes=(4,), variants=EAGER), quiet)
+    assert operations(results.outcomes[0]) == {"add": 1}
+    assert time.monotonic() - began < 60
+    assert left_over(path) == []
+
+
+def test_keyboard_interrupt_raised_by_the_function_interrupts(target):
+    path = target("def f(x):\n    raise KeyboardInterrupt")
+    with pytest.raises(KernelcountError, match="the function raised KeyboardInterrupt") as error:
+        in_worker(Job(f"{path}:f", sizes=(4,)), quiet)
+    assert error.value.code == 130
+
+
+def test_a_worker_ends_with_its_parent(target, tmp_path):
+    path = target(f"""
+        import os, time
+        def f(x):
+            open({str(tmp_path / "pid")!r}, "w").write(str(os.getpid()))
+            time.sleep(600)
+    """)
+    code = f"""
+from kernelcount.runners import in_worker
+from kernelcount.model import Job
+in_worker(Job({path + ":f"!r}, sizes=(4,)), lambda _: None)
+"""
+    parent = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    pid = tmp_path / "pid"
+    until = time.monotonic() + 60
+    while not (pid.exists() and pid.read_text()) and time.monotonic() < until:
+        time.sleep(0.05)
+    parent.kill()
+    parent.wait()
+    process = Path("/proc", pid.read_text())
+    while process.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not process.exists()
+
+
+# ── where it was ─────────────────────────────────────────────────────────────────────────────────
+
+FAULT = """Fatal Python error: Segmentation fault
+
+Current thread 0x00007f6241203b80 (most recent call first):
+  File "{torch}/nn/functional.py", line 545 in linear
+  File "<string>", line 1 in <lambda>
+  File "/home/me/net.py", line 14 in forward
+  File "/home/me/net.py", line 3 in f
+"""
+
+
+def test_the_innermost_line_of_the_users_own_is_named(tmp_path):
+    import torch
+
+    fault = tmp_path / "fault"
+    assert _frame(fault) is None
+    fault.write_text(FAULT.format(torch=Path(torch.__file__).parent))
+    assert _frame(fault) == "at net.py:14, in forward"
+
+
+def test_where_there_is_none_nothing_is_named(tmp_path):
+    fault = tmp_path / "fault"
+    fault.write_text(f'  File "{runners.__file__}", line 3 in f\n')
+    assert _frame(fault) is None
+
+
+# ── the caller's own process ─────────────────────────────────────────────────────────────────────
+
+
+def test_in_process_leaves_arguments_and_folder_of_the_program_alone(target, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    path = target("""
+        import os, sys
+        os.chdir("/")
+        sys.argv.append("more")
+        def f(x):
+            raise ValueError("bad")
+    """)
+    argv, folder = [*sys.argv], Path.cwd()
+    results = in_process(Job(f"{path}:f", sizes=(4,), variants=("eager", "compile")), quiet)
+    assert (sys.argv, Path.cwd()) == (argv, folder)
+    assert [o.code for o in results.outcomes.values()] == [2, 3]
+
+
+def test_in_process_a_keyboard_interrupt_is_the_callers(target, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    path = target("def f(x):\n    raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        in_process(Job(f"{path}:f", sizes=(4,)), quiet)
+
+
+# ── outcomes of a job ────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_hopeless_for_one_variant_is_not_tried_for_the_others_at_that_size():
+    results = Results(Job("f.py:f", sizes=(8, 9), variants=("eager", "compile", "m:g")))
+    results.settle(0, Unmeasured("eager", "out of memory", None, 3), "out of memory", "not tried")
+    assert list(results.outcomes) == [0, 1, 2]
+    assert results.outcomes[2] == Unmeasured("m:g", "not tried", None, 3)
+    assert results.said == {0: "out of memory"}
+
+
+def test_a_job_that_fails_after_some_outcomes_keeps_them():
+    results = Results(Job("f.py:f", variants=("eager", "compile")))
+    listener = runners._Listener(results, quiet)
+    results.settle(0, Unmeasured("eager", "died"))
+    listener.fail("the file is gone\nand more", 2, whole=True)
+    assert results.outcomes[1] == Unmeasured("compile", "the file is gone", None, 2)
+    assert results.said[1] == "the file is gone\nand more"
+
+
+def test_progress_names_the_variant_and_the_size_where_there_are_several():
+    said = []
+    for sizes in ((), (8, 9)):
+        job = Job("f.py:f", sizes=sizes)
+        listener = runners._Listener(Results(job), said.append)
+        listener.take(runners.worker.Progress("importing torch"))
+        listener.take(runners.worker.Begin(1))
+        listener.take(runners.worker.Progress("warm-up, call 2"))
+    assert said == [
+        "importing torch",
+        "compile: warm-up, call 2",
+        "importing torch",
+        "compile at size 8: warm-up, call 2",
+    ]
