@@ -96,6 +96,7 @@ def check_job(job: Job) -> None:
     variants.parse_all(job.variants)
     if job.device is not None:
         devices.parse(job.device)
+    _check_paper(job)
     for spec in job.inputs:
         inputs.parse_spec(spec)
     if job.dtype is not None and job.dtype not in inputs.DTYPES:
@@ -111,6 +112,17 @@ def check_job(job: Job) -> None:
         raise UsageError("--backward and --no-grad exclude each other: there is no gradient then")
     if twice := next((n for i, n in enumerate(job.sizes) if n in job.sizes[:i]), None):
         raise UsageError(f"--size: {twice} stands twice")
+
+
+def _check_paper(job: Job) -> None:
+    from kernelcount import paper
+
+    if job.gpu is not None and job.device != "paper":
+        raise UsageError(f"--gpu {job.gpu}: this is the card that --device paper counts for")
+    if job.device == "paper":
+        paper.find(job.gpu)
+        if job.traces:
+            raise UsageError("--trace: nothing runs on paper, so there is no trace")
 
 
 def check_files(**files: Path | None) -> None:

@@ -12,6 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import GeneratorType
 from typing import Any
@@ -23,6 +24,7 @@ from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.inputs import Arguments
 from kernelcount.model import Capture, Environment, Note, Outcome, Target, Unmeasured
 from kernelcount.operations import read_operations
+from kernelcount.paper.gpu import PretendedGpu
 from kernelcount.probes.compiler import CompilerWatch, stance_kept
 from kernelcount.reading import ANOTHER_PROFILER, read_trace
 from kernelcount.state import UserState, tensors
@@ -38,7 +40,12 @@ MOST_CALLS = 12
 agree; two more are for records that the profiler lost.
 """
 
-_FRESH_CALLS = 2
+PAPER_WARM_UPS = 2
+"""Calls on paper before the one that counts: in the second a size that changed becomes dynamic
+(torch._dynamo.config.automatic_dynamic_shapes).
+"""
+
+_NOT_RESTORED = "what the call changed in place could not be put back: later calls got other values"
 _LAZY = (GeneratorType, map, filter, zip)
 
 Progress = Callable[[str], None]
@@ -75,10 +82,10 @@ class Invocation:
         self._process = os.getpid()
         self._seeds: dict[tuple[object, ...], Any] = {}
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call it once, consume what it yields, and go backward where that was asked for.
 
-        Raises whatever the user's code raises.
+        Gives what the call gave. Raises whatever the user's code raises.
         """
         import torch
 
@@ -87,12 +94,15 @@ class Invocation:
             if os.getpid() != self._process:
                 os._exit(0)  # a child that the function forked has come back into our code
             if isinstance(result, _LAZY):
-                # Without a backward pass each part may be freed before the next is made.
-                result = list(result) if self.subject.backward else deque(result, maxlen=0)
+                # Without a backward pass each part may be freed before the next is made. On paper
+                # there is nothing to free, and what is made belongs to what must be written.
+                kept = self.subject.backward or self.subject.device.kind == "paper"
+                result = list(result) if kept else deque(result, maxlen=0)
             elif inspect.isawaitable(result) or inspect.isasyncgen(result):
                 raise _runs_nothing(result)
         if self.subject.backward:
             self._backward(result)
+        return result
 
     def _backward(self, result: Any) -> None:
         import torch
@@ -155,6 +165,8 @@ def measure(
 
     Raises whatever the user's code raises, with the profiler stopped and their state put back.
     """
+    if isinstance(subject.device, PretendedGpu):
+        return _measure_on_paper(subject, subject.device, variant, function, scratch, progress)
     kind = VARIANTS[variant.kind]
     given = (subject.arguments.args, subject.arguments.kwargs)
     with ExitStack() as stack:
@@ -173,6 +185,53 @@ def measure(
             notes.append(note)
         notes += [*_compile_notes(this, steady), *_state_notes(state)]
         return _with_context(steady, subject, notes)
+
+
+def _measure_on_paper(
+    subject: Subject,
+    gpu: PretendedGpu,
+    variant: Variant,
+    function: Callable[..., Any],
+    scratch: Path,
+    progress: Progress,
+) -> Outcome:
+    """Count one variant for a GPU that is not there, by a call in which nothing is compiled."""
+    kind = VARIANTS[variant.kind]
+    given = (subject.arguments.args, subject.arguments.kwargs)
+    with ExitStack() as stack:
+        stack.enter_context(stance_kept())
+        watch = stack.enter_context(CompilerWatch())
+        stack.enter_context(gpu.prepare(compiles=kind.compiles))
+        state = UserState(function, given, backward=subject.backward)
+        stack.callback(state.restore)
+        stack.enter_context(kind.during())
+        invocation = Invocation(kind.apply(function, variant), subject)
+        this = _Pass(subject, variant, invocation, state, watch, scratch, progress)
+        for call in range(1, PAPER_WARM_UPS + 1):
+            progress(f"on paper, warm-up, call {call}")
+            invocation(*state.before_call())
+        for call in range(PAPER_WARM_UPS + 1, MOST_CALLS + 1):
+            progress(f"on paper, call {call}")
+            before = (watch.compilations, watch.graphs)
+            gpu.run(partial(invocation, *state.before_call()), given, _not_modelled(variant))
+            compiled = (watch.compilations, watch.graphs) != before
+            if not compiled:
+                break
+    records, paper, noted = gpu.counted()
+    capture = Capture(variant.name, records=records, basis="paper", paper=paper)
+    steady = _Steady(capture, not compiled, [_work_done(capture)], compiled)
+    notes = [*subject.notes, *_compile_notes(this, steady), *noted]
+    if gpu.values.active and (state.mutated or state.module_changed):
+        notes.append(Note("not-restored", _NOT_RESTORED))
+    return _with_context(steady, subject, notes)
+
+
+def _not_modelled(variant: Variant) -> str | None:
+    """What a mode of torch.compile may add to the kernels that are counted on paper."""
+    mode = dict(variant.options).get("mode", "default")
+    if mode == "default":
+        return None
+    return "CUDA graphs" if mode == "reduce-overhead" else "what autotuning chooses"
 
 
 def _until_steady(this: _Pass, given: Callable[[], _Given]) -> _Steady:
@@ -310,10 +369,7 @@ def _state_notes(state: UserState) -> list[Note]:
         )
         notes.append(Note("mutates-module", detail))
     if state.unrestored:
-        detail = (
-            "what the call changed in place could not be put back: later calls got other values"
-        )
-        notes.append(Note("not-restored", detail))
+        notes.append(Note("not-restored", _NOT_RESTORED))
     return notes
 
 

@@ -156,13 +156,40 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Paper:
+    """What was worked out for a GPU on which nothing ran; the rest stands in the records.
+
+    `generated`: kernels that Inductor generates; `library`: calls of library ops; `at_least`: one
+    of these may launch more kernels than counted. `read`, `written`, `unit`, `floor` in bytes:
+    `unit` is the largest array that goes in or comes out, `floor` has each read or written once.
+    `bandwidth` in bytes a second; `bound_ns`: what the bytes take at least, None where memory is
+    not what bounds the call.
+    """
+
+    generated: int
+    library: int
+    at_least: bool
+    read: int
+    written: int
+    unit: int
+    floor: int
+    bandwidth: int
+    bound_ns: int | None = None
+
+    @property
+    def transfers(self) -> float | None:
+        """Bytes moved, in units of the largest array; None where there is no array."""
+        return (self.read + self.written) / self.unit if self.unit else None
+
+
+@dataclass(frozen=True, slots=True)
 class Capture:
     """The raw record of one variant's run, or of one trace.
 
     `launches` counts host calls that put kernels on the GPU (captures left out; a graph launch is
     one), None where the trace has no runtime rows. `complete`: every launch has its device record;
     None where that cannot be told. `stable`: repeated steady calls launched the same kernels; None
-    for a trace, which holds what somebody recorded.
+    for a trace, which holds what somebody recorded. `paper` comes with the basis of that name.
     """
 
     name: str
@@ -176,6 +203,7 @@ class Capture:
     steps: tuple[Step, ...] = ()
     notes: tuple[Note, ...] = ()
     basis: Literal["measured", "paper"] = "measured"
+    paper: Paper | None = None
 
     @property
     def on_cpu(self) -> bool:
@@ -280,7 +308,7 @@ class Job:
     """What a run is asked to do, as the flags of `kernelcount run` say it.
 
     `sizes`: one run each; empty: the default of the inputs. `traces`: a file for each variant's raw
-    trace, or empty. `timeout` is in seconds, for each variant.
+    trace, or empty. `timeout` is in seconds, for each variant. `gpu`: the card that paper is for.
     """
 
     spec: str
@@ -289,6 +317,7 @@ class Job:
     maker: str | None = None
     dtype: str | None = None
     device: str | None = None
+    gpu: str | None = None
     variants: tuple[str, ...] = ("eager", "compile")
     seed: int = 0
     backward: bool = False

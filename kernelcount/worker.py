@@ -168,6 +168,7 @@ class _Session:
         import torch  # noqa: F401
 
         from kernelcount import devices, variants
+        from kernelcount.paper import gpu
         from kernelcount.probes import compiler
 
         self.job, self.send, self.scratch = job, send, scratch
@@ -192,7 +193,10 @@ class _Session:
         compiler.load()
         for variant in asked:
             variants.check_backend(variant)
+        self.device: Any
         self.device, self.device_name = devices.choose(job.device)
+        if self.device.kind == "paper":
+            self.device = gpu.of_card(job.gpu)
         self.environment = replace(self.device.environment(), kernelcount=__version__)
         self._evaluate()
         self._subjects: dict[int | None, Any] = {}
@@ -235,7 +239,7 @@ class _Session:
         if isinstance(subject, _Failure):
             return msgspec.structs.replace(subject.done(step), rest=subject.reason)
         self.send(Ready(subject.environment, subject.target))
-        outcome = self._measure(step, subject)
+        outcome = self._measure(step)
         if isinstance(outcome, _Failure):
             return outcome.done(step)
         return Done(step.index, msgspec.Raw(saved.dump([outcome])))
@@ -247,7 +251,7 @@ class _Session:
             self._subjects.clear()  # the arguments of another size would only take memory
             self.send(Progress("making the inputs"))
             try:
-                self._subjects[size] = self._make(size)
+                self._with_values(lambda: self._made(size))
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001  the user's maker may raise anything
@@ -257,6 +261,22 @@ class _Session:
                 if len(self.job.sizes) <= 1:
                     raise failure.error() from None
                 return failure
+        return self._subjects[size]
+
+    def _with_values(self, do: Callable[[], Any]) -> Any:
+        """What `do` gives; on paper once more with values, where the user's code asks for one."""
+        from kernelcount.paper.values import ValueNeeded
+
+        try:
+            return do()
+        except ValueNeeded as needed:
+            self.device.use_values(needed.op)
+            self._subjects.clear()
+        return do()
+
+    def _made(self, size: int | None) -> Any:
+        if size not in self._subjects:
+            self._subjects[size] = self._make(size)
         return self._subjects[size]
 
     def _make(self, size: int | None) -> Any:
@@ -302,18 +322,20 @@ class _Session:
             {k: _leaf(value, requires_grad=made_here) for k, value in arguments.kwargs.items()},
         )
 
-    def _measure(self, step: Step, subject: Any) -> Outcome | _Failure:
+    def _measure(self, step: Step) -> Outcome | _Failure:
         from kernelcount import capture, variants
 
         variant = variants.parse(step.variant)
         with tempfile.TemporaryDirectory(prefix="kernelcount-", dir=self.scratch) as folder:
             try:
-                outcome = capture.measure(
-                    subject,
-                    variant,
-                    self.functions[variant.name],
-                    Path(folder),
-                    lambda text: self.send(Progress(text)),
+                outcome: Outcome = self._with_values(
+                    lambda: capture.measure(
+                        self._made(step.size),
+                        variant,
+                        self.functions[variant.name],
+                        Path(folder),
+                        lambda text: self.send(Progress(text)),
+                    )
                 )
             except KeyboardInterrupt:
                 raise

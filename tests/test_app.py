@@ -21,7 +21,7 @@ SPEC = str(Path(__file__).parent / "cases" / "operations.py") + ":add_relu"
     [
         ({"variants": ("egar",)}, "--variant 'egar'"),
         ({"variants": ("eager", "eager")}, "--variant eager stands twice"),
-        ({"device": "cudaa"}, "--device 'cudaa' is not one of cuda, xpu, cpu; did you mean cuda?"),
+        ({"device": "cudaa"}, "'cudaa' is not one of cuda, xpu, cpu, paper; did you mean cuda?"),
         ({"inputs": ("f32[N",)}, "--input f32[N: the ] is missing"),
         ({"dtype": "float32"}, "did you mean f32?"),
         ({"dtype": "bfloat16"}, "did you mean bf16?"),

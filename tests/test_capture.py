@@ -311,7 +311,7 @@ def test_the_fake_device_is_unknown_outside_tests(count, target, monkeypatch, va
     monkeypatch.delenv("KERNELCOUNT_FAKE_DEVICE", raising=False)
     if value is not None:
         monkeypatch.setenv("KERNELCOUNT_FAKE_DEVICE", value)
-    with pytest.raises(KernelcountError, match=r"'fake' is not one of cuda, xpu, cpu$"):
+    with pytest.raises(KernelcountError, match=r"'fake' is not one of cuda, xpu, cpu, paper$"):
         count(target("def f(x): return x") + ":f", device="fake")
 
 

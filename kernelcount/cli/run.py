@@ -45,7 +45,11 @@ def run(
         ),
     ] = None,
     device: Annotated[
-        str | None, typer.Option("--device", help="cuda, cuda:1, xpu or cpu.")
+        str | None,
+        typer.Option("--device", help="cuda, cuda:1, xpu, cpu; paper needs no GPU."),
+    ] = None,
+    gpu: Annotated[
+        str | None, typer.Option("--gpu", metavar="NAME", help="The card that paper is for: H200.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the generated inputs.")] = 0,
     backward: Annotated[
@@ -86,6 +90,7 @@ def run(
             maker=maker,
             dtype=dtype,
             device=device,
+            gpu=gpu,
             variants=names,
             seed=seed,
             backward=backward,

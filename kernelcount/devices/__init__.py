@@ -8,15 +8,18 @@ from kernelcount.devices.base import Device as Device
 from kernelcount.devices.cpu import Cpu
 from kernelcount.devices.fake import Fake
 from kernelcount.devices.gpu import Gpu
+from kernelcount.devices.paper import OnPaper
 from kernelcount.errors import NotMeasuredError, UsageError
 
 DEVICES: dict[str, Device] = {
     "cuda": Gpu("cuda", "NVIDIA and AMD GPUs"),
     "xpu": Gpu("xpu", "Intel GPUs"),
     "cpu": Cpu(),
+    "paper": OnPaper(),
     "fake": Fake(),
 }
 HIDDEN = frozenset({"fake"})
+_CALLED = {"fake": "cpu", "paper": "cuda"}  # by torch, where it is another name
 _ALSO = {"gpu": "cuda", "nvidia": "cuda", "hip": "cuda", "rocm": "cuda", "amd": "cuda"}
 _ALSO |= {"intel": "xpu", "sycl": "xpu", "host": "cpu"}
 _LONGEST_INDEX = 4  # digits
@@ -39,7 +42,7 @@ def parse(text: str) -> tuple[Device, str]:
         raise UsageError(f"--device {text!r} is not one of {names()}{_nearest(text, kind)}")
     if colon and isinstance(device, Gpu):
         return Gpu(device.kind, device.summary, int(index)), f"{kind}:{int(index)}"
-    return device, "cpu" if kind in HIDDEN else kind
+    return device, _CALLED.get(kind, kind)
 
 
 def _is_index(text: str) -> bool:

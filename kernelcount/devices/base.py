@@ -18,7 +18,7 @@ class Device(Protocol):
 
     @property
     def kind(self) -> str:
-        """What it is called in the results: cuda, xpu, cpu."""
+        """What it is called in the results: cuda, xpu, cpu, paper."""
 
     @property
     def summary(self) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kernelcount.model import Note, note_codes
+from kernelcount.render import paper
 from kernelcount.render.figures import EAGER_CODE, UNDERSTATED, Figures, same_time, timed
 from kernelcount.render.wording import clean, duration, plural, prose
 
@@ -49,6 +50,8 @@ def answer_read(entry: Figures) -> list[Statement]:
     """Say what one trace or saved capture holds."""
     if entry.in_part:
         said = Statement(f"Unknown: {prose(_why(entry))}", loud=True)
+    elif entry.on_paper:
+        said = Statement(paper.alone(entry))
     elif entry.on_cpu:
         said = Statement(f"{plural(entry.total or 0, 'operation')} on the CPU, not GPU kernels.")
     else:
@@ -74,6 +77,8 @@ def legend(entries: Sequence[Figures]) -> str:
             "ATen operations are PyTorch's own CPU routines; generated kernels are CPU code "
             "written by torch.compile."
         )
+    if any(e.on_paper for e in entries):
+        return paper.closing(next(e.capture.environment for e in entries if e.capture))
     if not any(e.capture for e in entries):
         return ""
     graphs = any(e.graph_launches for e in entries)
@@ -120,6 +125,8 @@ def _disclaimer(entry: Figures, note: Note) -> str:
 
 def _compared(base: Figures, other: Figures, *, times: bool) -> str:
     """One sentence on the counts and, where both are known, one on the kernel time."""
+    if base.on_paper and other.on_paper:
+        return paper.compared(base, other)
     if base.on_cpu != other.on_cpu:
         return f"{_alone(base, times=times)} {_alone(other, times=times)}"
     said = _counts(base, other)
@@ -150,6 +157,8 @@ def _counts(base: Figures, other: Figures) -> str:
 
 def _alone(entry: Figures, *, times: bool) -> str:
     count = entry.total or 0
+    if entry.on_paper:
+        return paper.alone(entry)
     if entry.on_cpu:
         return (
             f"{clean(entry.name)} runs {plural(count, 'operation') if count else 'no operation'}."

@@ -10,7 +10,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kernelcount.model import Capture, Environment, Note, Outcome, Row, Unmeasured, note_codes
+from kernelcount.model import (
+    Capture,
+    Environment,
+    Note,
+    Outcome,
+    Paper,
+    Row,
+    Unmeasured,
+    note_codes,
+)
 from kernelcount.render.wording import clean, duration, ratio, setting
 
 EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})
@@ -76,6 +85,11 @@ class Figures:
         return bool(self.capture and self.capture.basis == "paper")
 
     @property
+    def paper(self) -> Paper | None:
+        """What was worked out for a GPU on which nothing ran."""
+        return self.capture.paper if self.capture else None
+
+    @property
     def in_part(self) -> bool:
         """Whether the counts are only what was seen, there being more or perhaps more."""
         lost = self.capture is not None and self.capture.complete is False
@@ -127,6 +141,10 @@ def figures(outcome: Outcome) -> Figures:
     kernels, copies, fills = (
         count[a] if reason is None or count[a] else None for a in ("kernel", "copy", "fill")
     )
+    if capture.paper is not None:
+        # The rules do not see the copies and fills inside of library calls.
+        copies = None if capture.paper.at_least else copies
+        return Figures(outcome.name, reason, capture, rows, kernels, copies)
     time = _kernel_time(rows) if kernels else kernels
     return Figures(
         outcome.name,
@@ -169,17 +187,25 @@ _GPU_COUNTS = (
     ("graph launches", "graph_launches", False),
 )
 
+# On paper nothing is launched, and the fills inside of library calls are not known.
+_PAPER_COUNTS = (("kernels", "kernels", True), ("copies", "copies", False))
+
 
 def side_by_side(entries: Sequence[Figures]) -> list[Line]:
     """Put the figures of all variants in lines, without those that say nothing here."""
     on_cpu = any(e.on_cpu for e in entries)
     on_gpu = any(e.capture and not e.on_cpu for e in entries) or not on_cpu
-    counts = (_CPU_COUNTS if on_cpu else ()) + (_GPU_COUNTS if on_gpu else ())
+    gpu_counts = _PAPER_COUNTS if any(e.on_paper for e in entries) else _GPU_COUNTS
+    counts = (_CPU_COUNTS if on_cpu else ()) + (gpu_counts if on_gpu else ())
     lines = [
         Line(label, tuple(_count(e, key) for e in entries))
         for label, key, always in counts
         if always or any(getattr(e, key) for e in entries)
     ]
+    if any(e.on_paper for e in entries):
+        from kernelcount.render import paper
+
+        return lines + paper.lines(entries)
     if not any(e.kernels for e in entries):
         return lines
     sums = tuple(_time(e, e.kernel_time_ns) for e in entries)
@@ -230,6 +256,8 @@ def _count(entry: Figures, key: str) -> str:
     if value is None:
         of_cpu = key in ("aten", "generated")
         return "n/a" if entry.capture and entry.on_cpu != of_cpu else "unknown"
+    if entry.paper is not None and entry.paper.at_least and key == "kernels":
+        return f"≥ {value}"
     return f"{value} seen" if entry.in_part else str(value)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from kernelcount.errors import KernelcountError
 from kernelcount.model import Environment, Outcome, Report, Unmeasured
+from kernelcount.render import paper
 from kernelcount.render.figures import Figures, figures
 
 SCHEMA = 1
@@ -30,7 +32,7 @@ def render(report: Report) -> str:
         "command": report.command,
         "environment": _environment(report.environment),
         "target": {"spec": target.spec, "inputs": list(target.inputs)} if target else None,
-        "floor": None,
+        "floor": _floor(report.outcomes),
     }
     if report.command == "run" and len(report.runs) > 1:
         document["sizes"] = [
@@ -87,8 +89,7 @@ def _variant(outcome: Outcome, report: Report) -> dict[str, Any]:
         "busy_ns": f.busy_ns,
         "call_time_ns": None,
         "cpu_ops": {"aten": f.aten, "generated": f.generated} if f.on_cpu else None,
-        "bytes": None,
-        "transfers": None,
+        **_on_paper(f),
         **_lists(f),
         "syncs": None,
         "notes": [{"code": n.code, "detail": n.detail} for n in f.notes],
@@ -96,6 +97,31 @@ def _variant(outcome: Outcome, report: Report) -> dict[str, Any]:
     if capture and capture.environment not in (report.environment, Environment()):
         entry["environment"] = _environment(capture.environment)
     return entry
+
+
+def _floor(outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
+    """Show the least that any variant can move; null where it was not worked out."""
+    entries = [f for f in map(figures, outcomes) if f.paper is not None and f.paper.unit]
+    least = paper.floor(entries)
+    if least is None or entries[0].paper is None:
+        return None
+    return {"bytes": least, "transfers": least / entries[0].paper.unit}
+
+
+def _on_paper(f: Figures) -> dict[str, Any]:
+    """Show what was worked out and not measured; null where it was not."""
+    worked_out = f.paper
+    if worked_out is None:
+        return {"bytes": None, "transfers": None}
+    moved = {"read": worked_out.read, "written": worked_out.written, "basis": "modelled"}
+    return {
+        "generated": worked_out.generated,
+        "library": worked_out.library,
+        "at_least": worked_out.at_least,
+        "bytes": moved,
+        "transfers": worked_out.transfers,
+        "bound_ns": worked_out.bound_ns,
+    }
 
 
 def _lists(f: Figures) -> dict[str, Any]:

@@ -18,9 +18,13 @@ def ran(title: str, entry: Figures, page: Page) -> list[Line]:
     if not shown:
         return []
     repeated = any(row.count > 1 for row in shown)
-    tails = columns([[_times(row), duration(row.time_ns)] for row in shown], "rr")
+    timed = not entry.on_paper
+    tails = columns(
+        [[_times(row), *([duration(row.time_ns)] if timed else [])] for row in shown],
+        "rr" if timed else "r",
+    )
     room = page.width - cells(tails[0]) - 3
-    heading = "total time" if repeated else "time"
+    heading = ("total time" if repeated else "time") if timed else ""
     top = "  " + pad(title, page.width - 3 - cells(heading)) + " " + heading
     lines: list[Line] = [((top, "bold"),)]
     widest = max(cells(caption(row)[0]) for row in shown)

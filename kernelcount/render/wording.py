@@ -63,10 +63,18 @@ def target_name(spec: str) -> str:
 def setting(environment: Environment, *, on_paper: bool = False) -> str:
     """Name device and torch version, as far as they are known."""
     device = environment.device or ("CPU" if environment.kind == "cpu" else None)
-    if on_paper:
-        device = f"on paper for {device or 'an unknown GPU'}"
+    if on_paper or environment.kind == "paper":
+        device = f"on paper for {_article(environment.device)}"
     torch = environment.torch and f"torch {environment.torch}"
     return clean(" · ".join(part for part in (device, torch) if part))
+
+
+def _article(card: str | None) -> str:
+    """``an H200``, ``a T4``: as the first letter is spoken, a digit aside."""
+    name = (card or "").removeprefix("NVIDIA ")
+    if not name:
+        return "an unknown GPU"
+    return f"{'an' if name[0] in 'AEFHILMNORSX' else 'a'} {name}"
 
 
 def caption(row: Row, *, full: bool = False) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from kernelcount.model import (
     Lane,
     Note,
     Outcome,
+    Paper,
     Records,
     Step,
     Target,
@@ -57,6 +58,7 @@ class _Outcome(msgspec.Struct, omit_defaults=True):
     steps: tuple[Step, ...] = ()
     notes: tuple[Note, ...] = ()
     basis: str = "measured"
+    paper: Paper | None = None
 
 
 class _File(msgspec.Struct):
@@ -132,6 +134,7 @@ def _packed(outcome: Outcome) -> _Outcome:
         steps=capture.steps,
         notes=capture.notes,
         basis=capture.basis,
+        paper=capture.paper,
     )
 
 
@@ -151,6 +154,7 @@ def _unpacked(saved: _Outcome) -> Outcome:
         steps=saved.steps,
         notes=saved.notes,
         basis="paper" if saved.basis == "paper" else "measured",
+        paper=saved.paper,
     )
     if saved.reason is None:
         return capture

@@ -201,7 +201,7 @@ def write(path: Path, layout: str, megabytes: float) -> int:
     few = sum(len(part) for part in make(2000))
     kernels = round(megabytes * MEGA / (few / 2000))
     if not path.exists():
-        opened = gzip.open(path, "wt", 1) if path.suffix == ".gz" else path.open("w")
+        opened = gzip.open(path, "wt", 1) if path.suffix == ".gz" else path.open("w")  # noqa: SIM115
         with opened as file:
             file.writelines(make(kernels))
     return kernels

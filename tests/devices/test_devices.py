@@ -9,12 +9,14 @@ from kernelcount.errors import NotMeasuredError, UsageError
 
 
 def test_a_list_of_devices_holds_those_that_a_user_may_ask_for():
-    assert names() == "cuda, xpu, cpu"
+    assert names() == "cuda, xpu, cpu, paper"
     assert {"fake"} == HIDDEN
     assert all(device.summary for device in DEVICES.values())
 
 
-@pytest.mark.parametrize(("text", "name"), [("cuda", "cuda"), ("cpu", "cpu"), ("cuda:1", "cuda:1")])
+@pytest.mark.parametrize(
+    ("text", "name"), [("cuda", "cuda"), ("cpu", "cpu"), ("cuda:1", "cuda:1"), ("paper", "cuda")]
+)
 def test_a_device_is_named_as_torch_names_it(text, name):
     assert parse(text)[1] == name
 
@@ -38,6 +40,7 @@ def test_an_index_chooses_one_of_several():
         ("cuda:-1", "; did you mean cuda:0?"),
         ("cuda:99999999999", "; did you mean cuda:0?"),
         ("cpu:0", "; did you mean cpu?"),
+        ("papier", "; did you mean paper?"),
         ("mps", ""),
         ("", ""),
         ("fake", ""),
@@ -48,7 +51,7 @@ def test_another_name_is_refused_with_the_nearest(text, hint, monkeypatch):
     monkeypatch.delenv("KERNELCOUNT_FAKE_DEVICE", raising=False)
     with pytest.raises(UsageError) as error:
         parse(text)
-    assert str(error.value) == f"--device {text!r} is not one of cuda, xpu, cpu{hint}"
+    assert str(error.value) == f"--device {text!r} is not one of cuda, xpu, cpu, paper{hint}"
 
 
 def test_the_fake_device_stands_on_the_cpu_in_tests(monkeypatch):

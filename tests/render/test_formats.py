@@ -14,7 +14,7 @@ from kernelcount.render import FORMATS, render
 
 from . import samples
 
-SHARED = {"__init__", "answer", "figures", "layout", "listing", "names", "wording"}
+SHARED = {"__init__", "answer", "figures", "layout", "listing", "names", "paper", "wording"}
 
 
 def test_every_file_of_the_folder_is_a_format_or_shared_by_them():

@@ -1,0 +1,36 @@
+"""Paper: a GPU that is not there. This row names it; the room `paper` does the counting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from kernelcount.errors import NotMeasuredError
+from kernelcount.model import Environment
+
+
+class OnPaper:
+    """What `--device paper` stands for, until a card is chosen."""
+
+    kind = "paper"
+    summary = "a GPU that need not be there: counted, not run"
+
+    def missing(self) -> str | None:
+        """None: paper is always at hand."""
+        return None
+
+    def prepare(self) -> AbstractContextManager[None]:
+        """Raises NotMeasuredError: the card, not this row, is what code runs on."""
+        raise NotMeasuredError("no card was chosen to count for")
+
+    def synchronize(self) -> None:
+        """Nothing runs on it."""
+
+    def profile(self, call: Callable[[], object], trace: Path) -> None:  # noqa: ARG002
+        """Raises NotMeasuredError: nothing runs on paper, so there is no trace."""
+        raise NotMeasuredError("nothing runs on paper, so there is no trace")
+
+    def environment(self) -> Environment:
+        """Of paper as such, no more than its name."""
+        return Environment(kind=self.kind)

@@ -1,0 +1,496 @@
+"""Adapter to torch's private names: all that counting on paper takes from inside of torch.
+
+Each name stands in `NAMES` and has a contract test. Where this torch lacks one, `check` says so and
+nothing is counted: a wrong count would be worse than none.
+
+A GPU tensor is played by a ``meta`` tensor, which has a shape and no memory, while the user's code
+and Dynamo are at work; by a fake CPU tensor from AOTAutograd to Inductor's joint passes, which fold
+constants on real memory; and by a fake CUDA tensor where Inductor schedules and writes its code.
+Host tensors are meta in the middle stage. Autograd never sees a CUDA tensor: on a CPU build of
+torch that ends the process.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from kernelcount.errors import NotMeasuredError
+from kernelcount.paper import cards
+
+NAMES = (
+    "torch._TorchCompileInductorWrapper",
+    "torch._C._conv_determine_backend_memory_format",
+    "torch._C._dispatch_has_kernel_for_dispatch_key",
+    "torch._C._get_dispatch_mode",
+    "torch._C._TorchDispatchModeKey.FAKE",
+    "torch._C.DispatchKey.CompositeImplicitAutograd",
+    "torch._dynamo.callback.callback_handler.register_end_callback",
+    "torch._dynamo.callback.callback_handler.register_start_callback",
+    "torch._dynamo.device_interface.CudaInterface.get_device_properties",
+    "torch._dynamo.device_interface.CudaInterface.is_bf16_supported",
+    "torch._dynamo.utils.run_node",
+    "torch._dynamo.variables.tensor.TensorVariable.specialize",
+    "torch._functorch.aot_autograd.make_boxed_func",
+    "torch._functorch.config.enable_autograd_cache",
+    "torch._inductor.compile_fx.compile_fx",
+    "torch._inductor.compile_fx.compile_fx_inner",
+    "torch._inductor.config.compile_threads",
+    "torch._inductor.config.fx_graph_cache",
+    "torch._inductor.config.fx_graph_remote_cache",
+    "torch._inductor.config.joint_custom_pre_pass",
+    "torch._inductor.fx_passes.reinplace._generalized_scatter",
+    "torch._inductor.fx_passes.reinplace._inplace_generalized_scatter",
+    "torch._inductor.fx_passes.reinplace.inplaceable_ops",
+    "torch._inductor.graph.GraphLowering.can_inline_constant",
+    "torch._inductor.graph.GraphLowering.codegen",
+    "torch._inductor.graph.GraphLowering.compile_to_module",
+    "torch._inductor.inductor_prims.lookup_seed.prim_meta_impl",
+    "torch._inductor.runtime.hints.DeviceProperties.create.cache_clear",
+    "torch._inductor.scheduler.BaseSchedulerNode.get_read_buffer_sizes",
+    "torch._inductor.scheduler.BaseSchedulerNode.get_write_buffer_sizes",
+    "torch._inductor.scheduler.has_triton",
+    "torch._ops.OpOverload.py_impl",
+    "torch._prims.TensorMeta",
+    "torch._subclasses.fake_tensor.FakeTensor.device",
+    "torch._subclasses.fake_tensor.FakeTensorMode.dispatch",
+    "torch.cuda._lazy_init",
+    "torch.ops.aten.relu.default._op_dk",
+    "torch.ops.aten.relu.default._schema",
+    "torch.ops.aten.relu.default.py_kernels",
+    "torch.library.Library._destroy",
+    "torch.utils._python_dispatch.TorchDispatchMode",
+    "torch.utils._triton.triton_hash_with_backend",
+)
+
+# What asks a tensor for its device in order to decompose an op: on paper the answer is CUDA.
+_DECOMPOSING = (
+    "torch._decomp",
+    "torch._inductor.decomposition",
+    "torch._inductor.fx_passes.fuse_attention",
+    "torch._prims_common",
+    "torch._refs",
+)
+
+
+def resolve(name: str) -> Any:
+    """The object of a dotted name. Raises AttributeError or ImportError where there is none."""
+    parts = name.split(".")
+    for i in range(len(parts) - 1, 0, -1):
+        try:
+            value: Any = import_module(".".join(parts[:i]))
+        except ImportError:
+            continue
+        for part in parts[i:]:
+            value = getattr(value, part)
+        return value
+    raise ImportError(name)
+
+
+def check() -> None:
+    """Raises NotMeasuredError where this torch lacks a name that the count depends on."""
+    import torch
+
+    lacking: list[str] = []
+    for name in NAMES:
+        try:
+            resolve(name)
+        except (AttributeError, ImportError):
+            lacking.append(name)
+    if lacking:
+        raise NotMeasuredError(
+            f"cannot count on paper with torch {torch.__version__}: it lacks {', '.join(lacking)}; "
+            "torch 2.11 to 2.14 are known to have all that is needed"
+        )
+
+
+def tracing() -> bool:
+    """Whether torch is tracing just now, so that ops do not run for the user."""
+    import torch
+
+    key = torch._C._TorchDispatchModeKey.FAKE
+    return torch._C._get_dispatch_mode(key) is not None
+
+
+def is_fake(kind: type) -> bool:
+    """Whether a tensor of this class belongs to a trace."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    return issubclass(kind, FakeTensor)
+
+
+def is_composite(op: Any) -> bool:
+    """Whether eager code has an overload made of other ops, on every device.
+
+    Decompositions in Python are for traces; they take ops apart that eager code runs whole.
+    """
+    import torch
+
+    key = "CompositeImplicitAutograd"
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key))
+
+
+def decomposed(op: Any, args: Any, kwargs: Any) -> Any:
+    """What an op that `is_composite` gives, by the ops that eager code has it made of."""
+    import torch
+
+    return op._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+
+
+def dispatch_mode() -> Any:
+    """The class of modes that see every op below autograd."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    return TorchDispatchMode
+
+
+def parameters_of(op: Any) -> list[Any]:
+    """The parameters of an overload's schema: name, default_value, alias_info of each."""
+    return list(op._schema.arguments)
+
+
+def is_op(value: Any) -> bool:
+    """Whether a graph's node calls an overload of an op."""
+    import torch
+
+    return isinstance(value, torch._ops.OpOverload)
+
+
+def unregister(library: Any) -> None:
+    """Take back what a torch.library.Library has registered."""
+    library._destroy()
+
+
+def is_pointwise(op: Any) -> bool:
+    """Whether torch tags an overload as working on each element by itself."""
+    import torch
+
+    return torch.Tag.pointwise in op.tags
+
+
+def fake_like(tensor: Any, device: str, mode: Any) -> Any:
+    """A fake tensor on `device`, even one that is not there, shaped and strided like `tensor`."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    # A tensor made under inference mode could not be traced.
+    with torch.inference_mode(False), torch.no_grad():
+        meta = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+        return FakeTensor(mode, meta, torch.device(device))
+
+
+def fake_mode_of(values: Sequence[Any]) -> Any:
+    """The fake mode that these tensors, or the trace that is going on, belong to."""
+    from torch._guards import detect_fake_mode
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    return detect_fake_mode(list(values)) or FakeTensorMode(allow_non_fake_inputs=True)
+
+
+def new_fake_mode(values: Sequence[Any]) -> Any:
+    """A fake mode of its own, in which the symbols of these tensors' shapes go on."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    return FakeTensorMode(shape_env=fake_mode_of(values).shape_env)
+
+
+def unique_id(tensor: Any) -> int:
+    """What is the same for tensors that share their memory, as long as one of them lives."""
+    return int(tensor.untyped_storage()._cdata)
+
+
+def cuda_not_started() -> Any:
+    """A patch by which torch does not try to start CUDA when ``device="cuda"`` is asked for.
+
+    torch asks once a process: afterwards it holds CUDA for started. So a process that has counted
+    on paper is no place to count on a GPU; `runners.in_worker` gives each job another.
+    """
+    import torch
+
+    return mock.patch.object(torch.cuda, "_lazy_init", return_value=None)
+
+
+@contextmanager
+def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
+    """Have Dynamo trace ``device="cuda"`` with `stand_in()` as the device, and call it CUDA."""
+    import torch
+    import torch._dynamo.utils
+    from torch._dynamo.variables.tensor import TensorVariable
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.node import map_aggregate
+
+    dispatch, specialize = FakeTensorMode.dispatch, TensorVariable.specialize
+    run_node = torch._dynamo.utils.run_node
+
+    def with_index(value: Any) -> Any:
+        bare = str(value) == "cuda" and isinstance(value, str | torch.device)
+        return torch.device("cuda:0") if bare else value
+
+    def on_stand_in(value: Any) -> Any:
+        cuda = isinstance(value, torch.device) and value.type == "cuda"
+        return torch.device(stand_in()) if cuda and stand_in() else value
+
+    def traced(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = {k: on_stand_in(v) for k, v in (kwargs or {}).items()}
+        return dispatch(self, func, types, tuple(map(on_stand_in, args)), kwargs)
+
+    def run(tracer: Any, node: Any, args: Any, kwargs: Any, module: Any) -> Any:
+        # Without its index C++ would look for a CUDA device.
+        args, kwargs = map_aggregate(args, with_index), map_aggregate(kwargs, with_index)
+        if node.op == "call_method" and node.target == "cuda":
+            return args[0].to("cuda:0")
+        return run_node(tracer, node, args, kwargs, module)
+
+    def as_cuda(value: Any) -> dict[str, Any]:
+        props: dict[str, Any] = specialize(value)
+        if props["device"].type == "meta":
+            props["device"] = torch.device("cuda:0")
+        return props
+
+    with (
+        mock.patch.object(torch._dynamo.utils, "run_node", run),
+        mock.patch.object(FakeTensorMode, "dispatch", traced),
+        mock.patch.object(TensorVariable, "specialize", staticmethod(as_cuda)),
+    ):
+        yield
+
+
+@contextmanager
+def decomposed_as_on_cuda(stand_in: Callable[[], str]) -> Iterator[None]:
+    """Have decompositions told that a tensor is on CUDA while `stand_in()` is the CPU."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    real = FakeTensor.device
+
+    def told(tensor: Any, asking: str) -> Any:
+        device = real.__get__(tensor)
+        if device.type == "cpu" == stand_in() and asking.startswith(_DECOMPOSING):
+            return torch.device("cuda:0")
+        return device
+
+    def device(self: Any) -> Any:
+        return told(self, sys._getframe(1).f_globals.get("__name__", ""))
+
+    def is_cuda(self: Any) -> bool:
+        return bool(told(self, sys._getframe(1).f_globals.get("__name__", "")).type == "cuda")
+
+    with (
+        mock.patch.object(FakeTensor, "device", property(device, real.fset)),
+        mock.patch.object(FakeTensor, "is_cuda", property(is_cuda), create=True),
+    ):
+        yield
+
+
+@contextmanager
+def told_of_compiling(begin: Callable[[], None], end: Callable[[], None]) -> Iterator[None]:
+    """Call `begin` and `end` round whatever torch compiles, a backward graph included."""
+    from torch._dynamo.callback import callback_handler
+
+    def started(_: Any) -> None:
+        begin()
+
+    def ended(_: Any) -> None:
+        end()
+
+    callback_handler.register_start_callback(started)
+    callback_handler.register_end_callback(ended)
+    try:
+        yield
+    finally:
+        callback_handler.remove_start_callback(started)
+        callback_handler.remove_end_callback(ended)
+
+
+@contextmanager
+def inductor_settings(first: Callable[[Any], None]) -> Iterator[None]:
+    """Inductor without caches of graphs: a hit would hide the graph from whoever counts.
+
+    `first` is called with each graph before any other of the joint passes.
+    """
+    import torch._functorch.config
+    import torch._inductor.config
+
+    with (
+        torch._functorch.config.patch(enable_autograd_cache=False),
+        torch._inductor.config.patch(
+            fx_graph_cache=False,
+            fx_graph_remote_cache=False,
+            compile_threads=1,
+            joint_custom_pre_pass=first,
+        ),
+    ):
+        yield
+
+
+@contextmanager
+def inductor_replaced(backend: Callable[[Any, Sequence[Any]], Any]) -> Iterator[None]:
+    """Have torch.compile, wherever it is called, give its graphs to `backend`, not to Inductor."""
+    import torch
+
+    def compiled(_: Any, graph: Any, inputs: Sequence[Any]) -> Any:
+        return backend(graph, inputs)
+
+    with mock.patch.object(torch._TorchCompileInductorWrapper, "__call__", compiled):
+        yield
+
+
+@contextmanager
+def composite(op: Any, implementation: Callable[..., Any]) -> Iterator[None]:
+    """Have `op` made of other ops as `implementation` has it, while a trace is made."""
+    import torch
+
+    key = torch._C.DispatchKey.CompositeImplicitAutograd
+    before = dict(op.py_kernels)
+    op.py_kernels[key] = implementation
+    op._dispatch_cache.clear()
+    try:
+        yield
+    finally:
+        op.py_kernels.clear()
+        op.py_kernels.update(before)
+        op._dispatch_cache.clear()
+
+
+def compile_with(
+    graph: Any, inputs: Sequence[Any], inner: Callable[..., Callable[[list[Any]], Any]]
+) -> Any:
+    """Compile one of Dynamo's graphs; `inner` gets what Inductor would lower, and its options.
+
+    `inner` returns what runs in the place of compiled code: a function of a list of arguments.
+    """
+    from torch._functorch.aot_autograd import make_boxed_func
+    from torch._inductor.compile_fx import compile_fx
+
+    def boxed(lowered: Any, examples: Sequence[Any], **options: Any) -> Any:
+        run = inner(lowered, list(examples), options)
+        return make_boxed_func(lambda *args: run(list(args)))
+
+    return compile_fx(graph, list(inputs), inner_compile=boxed)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What Inductor wrote for a graph: its Python code, and the bytes read and written."""
+
+    code: str
+    read: int
+    written: int
+
+
+# What of Inductor's options decides which kernels there are; the rest is about running them.
+_OPTIONS = ("static_input_idxs", "is_backward", "is_inference", "layout_opt")
+
+
+def lower(graph: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Written:
+    """Let Inductor write the code for `graph`, a graph of fake CUDA tensors, and stop there.
+
+    To be called where a card is `believed_in`.
+    """
+    import torch._inductor.graph
+    from torch._inductor.compile_fx import compile_fx_inner
+
+    written: list[Written] = []
+
+    def stopped(lowering: Any) -> Any:
+        code, _ = lowering.codegen()
+        traffic = list(map(_traffic, lowering.scheduler.nodes))
+        read, wrote = sum(r for r, _ in traffic), sum(w for _, w in traffic)
+        written.append(Written(str(getattr(code, "value", code)), read, wrote))
+        return SimpleNamespace(call=lambda *_: None, recursively_apply_fns=None)
+
+    lowering = torch._inductor.graph.GraphLowering
+    kept = {k: options[k] for k in _OPTIONS if k in options}
+    with (
+        mock.patch.object(lowering, "compile_to_module", stopped),
+        # It would write the values of small constants into the code, and fake ones have none.
+        mock.patch.object(lowering, "can_inline_constant", staticmethod(lambda *_: False)),
+        fake_mode_of(inputs),
+    ):
+        compile_fx_inner(graph, list(inputs), **kept)
+    if not written:
+        raise NotMeasuredError("Inductor lowered a graph without writing code for it")
+    return written[0]
+
+
+def _traffic(node: Any) -> tuple[int, int]:
+    """Bytes of GPU memory that a node reads and writes."""
+    kind = type(getattr(node, "node", None)).__name__
+    if kind == "MultiOutput":  # it only names one of several results of a library call
+        return 0, 0
+    read, written = int(node.get_read_buffer_sizes()), int(node.get_write_buffer_sizes())
+    on_gpu = node.get_device() is not None and node.get_device().type == "cuda"
+    if kind == "DeviceCopy":  # one of its sides is host memory
+        return (0, written) if on_gpu else (read, 0)
+    return (read, written) if on_gpu else (0, 0)
+
+
+@contextmanager
+def believed_in(card: cards.Card) -> Iterator[None]:
+    """Let Inductor believe that `card` and Triton are there."""
+    import torch
+    import torch._inductor.inductor_prims as prims
+    import torch.utils._triton as triton
+    from torch._dynamo.device_interface import CudaInterface
+    from torch._inductor import scheduler
+    from torch._inductor.fx_passes import reinplace
+    from torch._inductor.runtime.hints import DeviceProperties
+
+    properties = cards.device_properties(card)
+    stock = torch._C._conv_determine_backend_memory_format
+    scatter = reinplace._generalized_scatter
+    in_place = replace(reinplace.inplaceable_ops[scatter], inplace_op=_scatter_of_shapes)
+
+    def layout(x: Any, weight: Any, backend: Any) -> Any:
+        return _cudnn_layout(x, weight) if x.device.type == "cuda" else stock(x, weight, backend)
+
+    swap = mock.patch.object
+    with ExitStack() as stack:
+        for patch in (
+            swap(torch.cuda, "get_device_properties", lambda *_: properties),
+            swap(torch.cuda, "get_device_capability", lambda *_: card.capability),
+            swap(CudaInterface, "get_device_properties", staticmethod(lambda *_: properties)),
+            swap(CudaInterface, "is_bf16_supported", staticmethod(lambda *_, **__: True)),
+            swap(triton, "triton_hash_with_backend", lambda: "on paper"),
+            swap(scheduler, "has_triton", lambda *_: True),
+            # Its own would index a fake CUDA tensor, for which a CPU build has no device guard.
+            swap(
+                prims.lookup_seed,
+                "prim_meta_impl",
+                lambda seeds, _: torch._prims.TensorMeta(seeds.new_empty(())),
+            ),
+            swap(torch._C, "_conv_determine_backend_memory_format", layout),
+            swap(reinplace, "_inplace_generalized_scatter", _scatter_of_shapes),
+            mock.patch.dict(reinplace.inplaceable_ops, {scatter: in_place}),
+        ):
+            stack.enter_context(patch)
+        stack.callback(DeviceProperties.create.cache_clear)
+        DeviceProperties.create.cache_clear()
+        yield
+
+
+def _scatter_of_shapes(target: Any, *_: Any) -> Any:
+    """What a scatter in place gives: its own would copy on the GPU to see whether shapes fit."""
+    return target
+
+
+def _cudnn_layout(x: Any, weight: Any) -> Any:
+    """The memory format that cuDNN gives a result: channels last if either operand has it.
+
+    Source: cudnn_conv_suggest_memory_format in aten/src/ATen/native/ConvUtils.h.
+    """
+    import torch
+
+    if torch.float64 in (x.dtype, weight.dtype):
+        return torch.contiguous_format
+    last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(weight.ndim)
+    for tensor in (x, weight):
+        if last and tensor.is_contiguous(memory_format=last) and not tensor.is_contiguous():
+            return last
+    return torch.contiguous_format

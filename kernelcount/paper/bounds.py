@@ -1,0 +1,50 @@
+"""The least that a call must move, and the least time that its bytes take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kernelcount.paper.adapter import unique_id
+from kernelcount.paper.cards import Card
+from kernelcount.paper.log import Call
+from kernelcount.paper.places import is_on
+from kernelcount.paper.rules import distinct_bytes
+from kernelcount.paper.values import leaves
+
+
+class Ends:
+    """The arrays that go into a call and come out of it, on the GPU; to be made before the call."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = {unique_id(t): t for t in leaves(given) if is_on(t)}
+        self._versions = {key: _version(t) for key, t in self._given.items()}
+
+    def floor(self, result: Any) -> tuple[int, int]:
+        """(bytes of the largest array, bytes with each input read and each output written once).
+
+        A result that shares an input's memory is written only where the call changed the input.
+        """
+        made = {unique_id(t): t for t in leaves(result) if is_on(t)}
+        fresh = [t for key, t in made.items() if key not in self._given]
+        changed = [t for key, t in self._given.items() if _version(t) != self._versions[key]]
+        read = [distinct_bytes(t) for t in self._given.values()]
+        written = [distinct_bytes(t) for t in (*fresh, *changed)]
+        return max((*read, *written), default=0), sum(read) + sum(written)
+
+
+def least_time(calls: Iterable[Call], unit: int, card: Card) -> int | None:
+    """Nanoseconds for which the card's memory alone is busy; None where that is no measure.
+
+    It is none where something else than memory may bound the call (whatever no rule knows: matrix
+    products, convolutions, attention, sorting) or where the arrays fit into the L2 cache.
+    """
+    moved = list(calls)
+    if unit <= card.l2 or not all(c.cost.exact for c in moved):
+        return None
+    return round(sum(c.read + c.written for c in moved) / card.bandwidth * 1e9)
+
+
+def _version(tensor: Any) -> int | None:
+    """How often it was changed in place; None for an inference tensor, which does not count."""
+    return None if tensor.is_inference() else int(tensor._version)

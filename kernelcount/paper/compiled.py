@@ -1,0 +1,318 @@
+"""What torch.compile would put on a GPU: every graph that Dynamo makes, as Inductor would write it.
+
+The function is compiled and called on paper until nothing new is compiled. A graph that is called
+runs op by op, on shapes; which graphs are called, and what runs between them, is noted in the log.
+Then each graph is lowered for the card, up to the code that would launch its kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernelcount.errors import NotMeasuredError
+from kernelcount.paper import adapter, rules, wrapper
+from kernelcount.paper.cards import Card
+from kernelcount.paper.log import Call, Log, call_of
+from kernelcount.paper.mode import op_of
+from kernelcount.paper.places import STAND_IN, device_of, is_on
+
+GPU_IN_GRAPHS = "cpu"
+HOST_IN_GRAPHS = "meta"
+"""Between Dynamo and the lowering the two change places: constants of the GPU are folded there, and
+that takes real memory."""
+
+_TO_GRAPHS = {STAND_IN: GPU_IN_GRAPHS, "cuda": GPU_IN_GRAPHS, "cpu": HOST_IN_GRAPHS}
+_FROM_DECOMPOSITIONS = {"cuda": GPU_IN_GRAPHS}
+_TO_RUN = {GPU_IN_GRAPHS: STAND_IN, "cuda": STAND_IN, HOST_IN_GRAPHS: "cpu"}
+_TO_LOWER = {GPU_IN_GRAPHS: "cuda:0", "cuda": "cuda:0", HOST_IN_GRAPHS: "cpu"}
+
+
+@dataclass
+class Graph:
+    """A graph that Inductor is to lower, with its example inputs and options."""
+
+    module: Any
+    inputs: list[Any]
+    options: dict[str, Any]
+
+
+@dataclass
+class Compiler:
+    """Takes Dynamo's graphs, runs them on shapes, and keeps them to be lowered."""
+
+    log: Log
+    graphs: list[Graph] = field(default_factory=list)
+    _stage: str = STAND_IN
+    _originals: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+
+    @contextmanager
+    def ready(self, attention: Callable[..., Any]) -> Iterator[None]:
+        """Compiling inside gives the graphs of a GPU whose attention is made like this."""
+        import torch
+
+        op = torch.ops.aten.scaled_dot_product_attention.default
+        with (
+            adapter.inductor_settings(lambda graph: _place(graph, _FROM_DECOMPOSITIONS)),
+            adapter.gpu_in_traces(lambda: self._stage),
+            adapter.decomposed_as_on_cuda(lambda: self._stage),
+            adapter.composite(op, attention),
+            adapter.inductor_replaced(self.backend),
+        ):
+            yield
+
+    def backend(self, graph: Any, inputs: Sequence[Any]) -> Any:
+        """What torch.compile calls with each graph."""
+        mode = adapter.fake_mode_of(inputs)
+        _refuse_host_work(graph)
+        self._place_attributes(graph)
+        _place(graph.graph, _TO_GRAPHS)
+        graph.recompile()
+        placed = [_placed_input(value, mode) for value in inputs]
+        with self._at(GPU_IN_GRAPHS):
+            return adapter.compile_with(graph, placed, self._take)
+
+    @contextmanager
+    def _at(self, stage: str) -> Iterator[None]:
+        """Where the GPU's tensors are in the traces made inside."""
+        before, self._stage = self._stage, stage
+        try:
+            yield
+        finally:
+            self._stage = before
+
+    def _place_attributes(self, graph: Any) -> None:
+        """Put tensors that a graph holds itself, as an optimizer's parameters, where the GPU is."""
+        import torch
+
+        for node in graph.graph.find_nodes(op="get_attr"):
+            original: Any = getattr(graph, node.target, None)
+            if not is_on(original):
+                continue
+            # Its memory is never touched, so that it takes none.
+            stub = torch.empty_strided(
+                original.shape, original.stride(), dtype=original.dtype, device=GPU_IN_GRAPHS
+            )
+            if isinstance(original, torch.nn.Parameter):
+                stub = torch.nn.Parameter(stub, original.requires_grad)
+            self._originals[id(stub)] = (stub, original)
+            setattr(graph, node.target, stub)
+
+    def _take(self, module: Any, inputs: list[Any], options: dict[str, Any]) -> Any:
+        index = len(self.graphs)
+        self.graphs.append(Graph(module, inputs, options))
+
+        def run(args: list[Any]) -> Any:
+            self.log.note_graph(index)
+            held = [self._originals.get(id(a), (a, a))[1] for a in args]
+            with self.log.opened(to=False):
+                return _play(module, held)
+
+        return run
+
+    def lowered(self, card: Card) -> list[Call]:
+        """The log's calls, with every graph replaced by what Inductor launches for it."""
+        written: dict[int, list[Call]] = {}
+        calls: list[Call] = []
+        for call in self.log.calls:
+            if call.graph is None:
+                calls.append(call)
+                continue
+            if call.graph not in written:
+                with self._at(""):
+                    written[call.graph] = _lower(self.graphs[call.graph], card)
+            calls += written[call.graph]
+        return calls
+
+
+def _refuse_host_work(graph: Any) -> None:
+    """Work on a host tensor without dimensions cannot be told from work on the GPU here."""
+    for node in graph.graph.nodes:
+        value = node.meta.get("example_value")
+        # What has no tensor to work on only makes a constant.
+        computed = node.op in ("call_function", "call_method") and node.all_input_nodes
+        if computed and is_on(value, "cpu") and value.dim() == 0:
+            raise NotMeasuredError(
+                f"the compiled code computes on a CPU tensor without dimensions ({node.name}), and "
+                "on paper that cannot be told from work on the GPU"
+            )
+
+
+def _placed_input(value: Any, mode: Any) -> Any:
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return value
+    kind = device_of(value).type
+    # A host tensor without dimensions may meet a GPU tensor in one op; of two devices only the
+    # CPU's may, so it goes along to where the GPU's are.
+    there = GPU_IN_GRAPHS if value.dim() == 0 else _TO_GRAPHS[kind]
+    fake = adapter.fake_like(value, there, mode)
+    return fake.requires_grad_(value.requires_grad)
+
+
+def _place(graph: Any, places: dict[str, str]) -> None:
+    """Change the devices that a graph names, in place."""
+    import torch
+    from torch.fx.node import map_aggregate
+
+    def placed(value: Any) -> Any:
+        if isinstance(value, torch.device):
+            return torch.device(places.get(value.type, str(value)))
+        if isinstance(value, str) and value.partition(":")[0] == "cuda":
+            return places["cuda"]
+        return value
+
+    for node in graph.nodes:
+        if node.op == "call_method" and node.target in ("cuda", "cpu") and node.target in places:
+            node.args = (node.args[0], torch.device(places[node.target]))
+            node.target, node.kwargs = "to", {}
+        elif node.op in ("call_function", "call_method"):
+            node.args = map_aggregate(node.args, placed)
+            node.kwargs = map_aggregate(node.kwargs, placed)
+
+
+def _play(module: Any, args: list[Any]) -> Any:
+    """Run a graph op by op where the user's tensors are, on shapes and values."""
+    import torch
+    from torch.fx import Interpreter
+    from torch.fx.node import map_aggregate
+
+    def back(value: Any) -> Any:
+        return (
+            torch.device(_TO_RUN.get(value.type, value.type))
+            if isinstance(value, torch.device)
+            else value
+        )
+
+    class Player(Interpreter):  # type: ignore[misc]
+        """Puts every device back to where it was."""
+
+        def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+            args, kwargs = map_aggregate(args, back), map_aggregate(kwargs, back)
+            return super().call_function(target, args, kwargs)
+
+        def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+            value = super().get_attr(target, args, kwargs)
+            return value.to(STAND_IN) if isinstance(value, torch.Tensor) else value
+
+    with torch.no_grad():
+        return Player(module).run(*args)
+
+
+def _lower(graph: Graph, card: Card) -> list[Call]:
+    """What Inductor would launch for a graph on the card."""
+    with adapter.believed_in(card), adapter.inductor_settings(_nothing):
+        module, inputs = _retargeted(graph)
+        written = adapter.lower(module, inputs, graph.options)
+    found = wrapper.calls(written.code)
+    ops = _Ops(module, card.name)
+    calls = [made for call in found if (made := _made(call, ops)) is not None]
+    if calls:
+        # Inductor's figures are for the whole graph; they stand at its first call.
+        first = calls[0]
+        calls[0] = Call(
+            first.name, first.cost, written.read, written.written, first.generated,
+            source=first.source,
+        )  # fmt: skip
+    return calls
+
+
+def _nothing(_: Any) -> None:
+    """No pass of ours: the joint passes are over."""
+
+
+def _made(call: wrapper.Call, ops: _Ops) -> Call | None:
+    if call.kind == "generated":
+        return Call(call.name, rules.ONE, generated=True)
+    if call.kind == "copy":
+        return Call(call.name, rules.Cost(0, 1))
+    if call.kind == "sync":
+        return Call(call.name, rules.Cost(0, 1))
+    if call.kind == "unknown":
+        return Call(call.name, rules.Cost(0, exact=False), unknown=True)
+    known = ops.next(call.name)
+    if known is None:
+        return Call(call.name, rules.by_name(call.name.split(".")[1]))
+    return Call(call.name, known.cost, source=known.source) if known.cost != rules.NOTHING else None
+
+
+class _Ops:
+    """The ops of a lowered graph by name, to be met in the order of the library calls."""
+
+    def __init__(self, module: Any, card: str) -> None:
+        self._card = card
+        self._nodes: dict[str, list[Any]] = {}
+        for node in module.graph.nodes:
+            if node.op == "call_function" and adapter.is_op(node.target):
+                name = node.target.name().partition(".")[0].partition("::")[2]
+                self._nodes.setdefault(name, []).append(node)
+
+    def next(self, written: str) -> Call | None:
+        """What a library call costs, by the first op of its name that is not taken yet.
+
+        None where no op bears its name: Inductor put another in its place.
+        """
+        from torch.fx.node import map_aggregate
+
+        parts = written.split(".")
+        waiting = self._nodes.get(parts[1] if len(parts) > 1 else written)
+        if not waiting:
+            return None
+        node = waiting.pop(0)
+
+        def value(item: Any) -> Any:
+            return item.meta.get("val") if hasattr(item, "meta") else item
+
+        args, kwargs = map_aggregate(node.args, value), map_aggregate(node.kwargs, value)
+        result = node.meta.get("val")
+        results = list(result) if isinstance(result, tuple | list) else [result]
+        op = op_of(node.target, args, kwargs, [t for t in results if hasattr(t, "dtype")])
+        return call_of(op, self._card, "cuda") or Call(written)
+
+
+def _write_out_scalars(module: Any, original: Any) -> None:
+    """Constants of one element as what makes them: Inductor reads their value, a fake has none."""
+    import torch
+
+    for node in module.graph.find_nodes(op="get_attr"):
+        value = getattr(original, node.target)
+        if isinstance(value, torch.Tensor) and value.numel() == 1:
+            with module.graph.inserting_before(node):
+                device = torch.device(_TO_LOWER[device_of(value).type])
+                options = {"dtype": value.dtype, "device": device, "pin_memory": False}
+                made = module.graph.call_function(
+                    torch.ops.aten.full.default, (list(value.shape), value.item()), options
+                )
+            node.replace_all_uses_with(made)
+            module.graph.erase_node(node)
+
+
+def _retargeted(graph: Graph) -> tuple[Any, list[Any]]:
+    """A copy of a graph with fake CUDA tensors for those of the GPU, its values worked out anew."""
+    import torch
+    from torch.fx.passes.fake_tensor_prop import FakeTensorProp
+
+    mode = adapter.new_fake_mode(graph.inputs)
+
+    def fake(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        return adapter.fake_like(value, _TO_LOWER[device_of(value).type], mode)
+
+    copy = torch.fx.Graph()
+    output = copy.graph_copy(graph.module.graph, {})
+    original = next(n for n in reversed(graph.module.graph.nodes) if n.op == "output")
+    copy.output(output).meta = dict(original.meta)
+    names = {n.target for n in graph.module.graph.nodes if n.op == "get_attr"}
+    attributes = {n: fake(getattr(graph.module, n)) for n in names}
+    module = torch.fx.GraphModule(attributes or torch.nn.Module(), copy)
+    _write_out_scalars(module, graph.module)
+    _place(module.graph, _TO_LOWER)
+    module.recompile()
+    inputs = [fake(value) for value in graph.inputs]
+    with torch.no_grad():
+        FakeTensorProp(module, mode).propagate_dont_convert_inputs(*inputs)
+    return module, inputs

@@ -1,0 +1,189 @@
+"""A GPU on paper: the device on which the user's code seems to run, and what it would launch."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kernelcount.errors import KernelcountError, NotMeasuredError
+from kernelcount.model import NO_TIME, Environment, Lane, Note, Paper, Records, Work
+from kernelcount.paper import adapter, bounds, cards, composites, pretend
+from kernelcount.paper.cards import Card
+from kernelcount.paper.compiled import Compiler
+from kernelcount.paper.log import Call, Log
+from kernelcount.paper.mode import make
+from kernelcount.paper.values import Values
+
+# As torch words it where its CUDA part itself is called, a stream for instance.
+_NO_CUDA = ("requires CUDA support", "not linked with support for cuda")
+_NAMED = 8  # calls named in a note before the rest is left out
+
+
+class PretendedGpu:
+    """A card that is not there, as a device to count on.
+
+    Raises NotMeasuredError where this torch lacks what counting on paper needs.
+    """
+
+    kind = "paper"
+    summary = "a GPU that need not be there"
+
+    def __init__(self, card: Card) -> None:
+        adapter.check()
+        self.card = card
+        self.values = Values()
+        self.asked: str | None = None
+        self._log = Log(card.name)
+        self._compiler = Compiler(self._log)
+        self._unit, self._floor = 0, 0
+
+    def missing(self) -> str | None:
+        """None: paper is always at hand."""
+        return None
+
+    def use_values(self, op: str) -> None:
+        """From here on have real values behind the shapes, since `op` asks for one."""
+        self.asked = op
+        self.values = self.values.activated()
+
+    @contextmanager
+    def prepare(self, *, compiles: bool = False) -> Iterator[None]:
+        """Let the user's code believe in the card; must hold while it makes arguments and runs.
+
+        `compiles`: whether it is to be compiled.
+        """
+        self._log = Log(self.card.name)
+        self._compiler = Compiler(self._log)
+        made = composites.for_card(self.card, self._log)
+        mode = make(self._log, self.values, made)
+        attention = composites.attention(made)
+        seen = pretend.AGpu(self.card, self._log.note_open, compiles=compiles)
+        with seen, composites.under_autograd(made), self._compiler.ready(attention):
+            with adapter.told_of_compiling(seen.lift, seen.put_on), mode:
+                try:
+                    yield
+                except RuntimeError as error:
+                    if any(sign in str(error) for sign in _NO_CUDA):
+                        raise NotMeasuredError(f"this is not done on paper: {error}") from error
+                    raise
+
+    def synchronize(self) -> None:
+        """Nothing runs on it."""
+
+    def profile(self, call: Callable[[], object], trace: Path) -> None:  # noqa: ARG002
+        """There is nothing to record. Raises NotMeasuredError."""
+        raise NotMeasuredError("nothing runs on paper, so there is no trace")
+
+    def environment(self) -> Environment:
+        """The card's name and torch's version, whose code generation is followed."""
+        import torch
+
+        return Environment(f"NVIDIA {self.card.name}", "paper", torch.__version__.partition("+")[0])
+
+    def run(self, call: Callable[[], Any], given: Any, beside: str | None = None) -> None:
+        """Make one call and note what it launches. `given`: its arguments, for the floor.
+
+        `beside`: what else may launch kernels and is not counted here.
+
+        To be called inside `prepare`. Raises what the call raises.
+        """
+        self._log.calls.clear()
+        ends = bounds.Ends(given)
+        with self._log.opened():
+            result = call()
+            if beside is not None:
+                self._log.note_open(beside)
+        self._unit, self._floor = ends.floor(result)
+
+    def counted(self) -> tuple[Records, Paper, list[Note]]:
+        """What the last call launched; to be called when `prepare` is over.
+
+        Raises NotMeasuredError where Inductor is not followed.
+        """
+        calls = self._lowered()
+        paper = Paper(
+            generated=sum(c.cost.kernels for c in calls if c.generated),
+            library=sum(1 for c in calls if not c.generated and c.cost.kernels),
+            at_least=not all(c.cost.exact for c in calls),
+            read=sum(c.read for c in calls),
+            written=sum(c.written for c in calls),
+            unit=self._unit,
+            floor=self._floor,
+            bandwidth=self.card.bandwidth,
+            bound_ns=bounds.least_time(calls, self._unit, self.card),
+        )
+        return _records(calls), paper, [*_notes(calls), *self._value_notes()]
+
+    def _lowered(self) -> list[Call]:
+        import torch
+
+        try:
+            return self._compiler.lowered(self.card)
+        except KernelcountError:
+            raise
+        except Exception as error:
+            first = next(iter(str(error).strip().splitlines()), "")
+            raise NotMeasuredError(
+                f"cannot count on paper with torch {torch.__version__}: Inductor did not lower a "
+                f"graph: {type(error).__name__}: {first}"
+            ) from error
+
+    def _value_notes(self) -> Iterator[Note]:
+        if self.asked is not None:
+            detail = (
+                f"the path depends on values ({_plain(self.asked)}): run on real data on the CPU, "
+                "of the same size"
+            )
+            yield Note("values", detail)
+        if self.values.doubtful:
+            names = ", ".join(sorted(map(_plain, self.values.doubtful)))
+            detail = f"the CPU cannot compute {names}; zeros stood for the values"
+            yield Note("doubtful-values", detail)
+
+
+def of_card(name: str | None) -> PretendedGpu:
+    """The card of this name, to count on. Raises UsageError for a name that there is not."""
+    return PretendedGpu(cards.find(name))
+
+
+def _records(calls: Iterable[Call]) -> Records:
+    works: dict[Work, int] = {}
+    index = array("i")
+    for call in calls:
+        label = None if call.generated else call.name.rpartition("::")[2]
+        for activity, count in (("copy", call.cost.copies), ("kernel", call.cost.kernels)):
+            work = Work(call.name, activity, label)  # type: ignore[arg-type]
+            index.extend([works.setdefault(work, len(works))] * count)
+    n = len(index)
+    untimed = array("q", [NO_TIME]) * n
+    lanes = (Lane("0", "paper"),)
+    return Records(tuple(works), lanes, index, array("i", [0]) * n, untimed, untimed)
+
+
+def _notes(calls: Iterable[Call]) -> Iterator[Note]:
+    unknown = Counter(c.name for c in calls if c.unknown)
+    if unknown:
+        detail = f"Inductor's code makes calls that are not known here: {_listed(unknown)}"
+        yield Note("unknown-call", detail)
+    open_calls = Counter(_plain(c.name) for c in calls if not c.cost.exact and not c.unknown)
+    if open_calls:
+        detail = f"may launch more kernels than counted: {_listed(open_calls)}"
+        yield Note("at-least", detail)
+    for source in dict.fromkeys(c.source for c in calls if c.source):
+        yield Note("atlas", source)
+
+
+def _listed(names: Counter[str]) -> str:
+    shown = [f"{n} ×{k}" if k > 1 else n for n, k in names.most_common(_NAMED)]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def _plain(name: str) -> str:
+    """``aten::mm``, ``aten.mm.default`` and ``extern_kernels.mm`` are all mm to a reader."""
+    text = name.removeprefix("aten::").removeprefix("extern_kernels.").removeprefix("aten.")
+    return text.removesuffix(".default")

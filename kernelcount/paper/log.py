@@ -1,0 +1,77 @@
+"""What was launched on paper, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from kernelcount.paper import atlas, rules
+from kernelcount.paper.places import STAND_IN, is_on
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Something that was launched, or a compiled graph that was called.
+
+    `read` and `written` in bytes of GPU memory. `graph`: the number of a graph that was called,
+    instead of all the rest. `source`: where a count that no rule knows is from. `unknown`: nobody
+    knows what the call does.
+    """
+
+    name: str
+    cost: rules.Cost = rules.NOTHING
+    read: int = 0
+    written: int = 0
+    generated: bool = False
+    graph: int | None = None
+    source: str | None = None
+    unknown: bool = False
+
+
+class Log:
+    """Calls in order, noted while it is `open`. `card`: the name of the GPU that they are for."""
+
+    def __init__(self, card: str) -> None:
+        self.card = card
+        self.calls: list[Call] = []
+        self.is_open = False
+
+    @contextmanager
+    def opened(self, *, to: bool = True) -> Iterator[None]:
+        """Note what runs inside; `to` False: note nothing, it is part of what is noted already."""
+        before, self.is_open = self.is_open, to
+        try:
+            yield
+        finally:
+            self.is_open = before
+
+    def note_op(self, op: rules.Op) -> None:
+        """Note an op, if it launches anything."""
+        if self.is_open and (call := call_of(op, self.card)) is not None:
+            self.calls.append(call)
+
+    def note_open(self, what: str) -> None:
+        """Note what launches kernels that nobody counts here."""
+        if self.is_open:
+            self.calls.append(Call(what, rules.Cost(0, exact=False)))
+
+    def note_graph(self, index: int) -> None:
+        """Note that a compiled graph is called."""
+        if self.is_open:
+            self.calls.append(Call("graph", graph=index))
+
+
+def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:
+    """The op as a call, or None where it launches nothing. Only bytes of GPU memory are told."""
+    cost = rules.cost(op, on_gpu)
+    if cost == rules.NOTHING:
+        return None
+    cost, source = atlas.refined(op, cost, card)
+    ours = replace(
+        op,
+        read=[t for t in op.read if is_on(t, on_gpu)],
+        written=[t for t in op.written if is_on(t, on_gpu)],
+    )
+    read, written = rules.traffic(ours)
+    return Call(f"{op.namespace}::{op.name}", cost, read, written, source=source)

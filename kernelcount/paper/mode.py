@@ -1,0 +1,190 @@
+"""The mode under which the user's code runs on paper.
+
+It lies below autograd, so that gradients are worked out as ever, and it lets torch's tracing pass.
+Ops on GPU tensors run on shapes, and on values where there are any; each is noted in the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from kernelcount.devices.aten import effect
+from kernelcount.paper import adapter, rules
+from kernelcount.paper.log import Log
+from kernelcount.paper.places import STAND_IN, is_on, redirected
+from kernelcount.paper.values import ValueNeeded, Values, leaves, mapped
+
+Composites = Mapping[Any, Callable[..., Any]]
+
+
+def make(log: Log, values: Values, composites: Composites) -> Any:
+    """The mode that notes ops in `log`. `composites`: ops that a GPU has made of other ops."""
+
+    class OnPaper(adapter.dispatch_mode()):  # type: ignore[misc]
+        """Runs each op on shapes and values, and notes it."""
+
+        @classmethod
+        def ignore_compile_internals(cls) -> bool:
+            """So that Dynamo compiles while it is active."""
+            return True
+
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            if adapter.tracing() or any(map(adapter.is_fake, types)):
+                return func(*args, **(kwargs or {}))
+            args = tuple(map(redirected, args))
+            kwargs = {name: redirected(value) for name, value in (kwargs or {}).items()}
+            if func in composites:
+                with self:
+                    return composites[func](*args, **kwargs)
+            if is_composite(func):  # such an op comes whole under inference mode only
+                with self:
+                    return adapter.decomposed(func, args, kwargs)
+            return _Run(func, args, kwargs, log, values).result()
+
+    return OnPaper()
+
+
+@lru_cache(maxsize=4096)
+def is_composite(func: Any) -> bool:
+    """Whether an op is made of others on every device."""
+    name = func.name().partition(".")[0]
+    return effect(name) == "composite" and adapter.is_composite(func)
+
+
+class _Run:
+    """One op, run on shapes and values, and noted."""
+
+    def __init__(
+        self, func: Any, args: Any, kwargs: dict[str, Any], log: Log, values: Values
+    ) -> None:
+        self.func, self.args, self.kwargs = func, args, kwargs
+        self.log, self.values = log, values
+        self.given = [t for t in leaves((args, kwargs)) if _is_tensor(t)]
+
+    def result(self) -> Any:
+        """What the op gives."""
+        if not self._is_ours():
+            return self.func(*self.args, **self.kwargs)
+        try:
+            result = self.func(*self.args, **self.kwargs)
+        except (NotImplementedError, RuntimeError) as error:
+            # Only what needs values says that it cannot do without them; the rest is the user's.
+            if self.values.active:
+                result = self._by_value()
+            elif "meta" in str(error).lower():
+                raise ValueNeeded(str(self.func)) from None
+            else:
+                raise
+        else:
+            self._follow(result)
+        self.log.note_op(self.op(result))
+        return result
+
+    def _follow(self, result: Any) -> None:
+        """Do the same on values, or remember where these would come from."""
+        if self.values.active:
+            if not self.func.is_view:
+                self.values.run(str(self.func), self._on_values, result)
+        elif self.func.name() == "aten::_to_copy" and is_on(result) and not is_on(self.given[0]):
+            self.values.remember(result, self.given[0])
+
+    def _is_ours(self) -> bool:
+        device = self.kwargs.get("device")
+        asked = device is not None and str(device).startswith(STAND_IN)
+        return asked or any(is_on(t) for t in self.given)
+
+    def op(self, result: Any) -> rules.Op:
+        """The call as the rules see it: what it wrote is what it gave and what it changed."""
+        written = [t for t in leaves(result) if _is_tensor(t)]
+        return op_of(self.func, self.args, self.kwargs, written)
+
+    def _changes_arguments(self) -> bool:
+        return bool(_changed(self.func, self.args, self.kwargs))
+
+    def _on_values(self) -> Any:
+        import torch
+
+        def valued(item: Any) -> Any:
+            if is_on(item):
+                return self.values.of(item)
+            if isinstance(item, torch.device) and item.type == STAND_IN:
+                return torch.device("cpu")
+            return item
+
+        return self.func(*mapped(self.args, valued), **mapped(self.kwargs, valued))
+
+    def _by_value(self) -> Any:
+        """The result of an op that only values can give: a number, a CPU tensor, or a new shape."""
+        import torch
+
+        result = self._on_values()
+        to_host = str(self.kwargs.get("device", "")).startswith("cpu")
+        if to_host or self._changes_arguments():
+            return result
+
+        def placed(value: Any) -> Any:
+            if not isinstance(value, torch.Tensor):
+                return value
+            made = torch.empty_strided(
+                value.shape, value.stride(), dtype=value.dtype, device=STAND_IN
+            )
+            self.values.give(made, value)
+            return made
+
+        return mapped(result, placed)
+
+
+def op_of(func: Any, args: Any, kwargs: dict[str, Any], written: list[Any]) -> rules.Op:
+    """A call of an op, as the rules see it. `written`: the tensors that it returned."""
+    namespace, _, name = func.name().partition(".")[0].partition("::")
+    return rules.Op(
+        name,
+        namespace,
+        args,
+        kwargs,
+        [t for t in leaves((args, kwargs)) if _is_tensor(t)],
+        written or _changed(func, args, kwargs),
+        adapter.is_pointwise(func),
+        _parameters(func, args, kwargs),
+    )
+
+
+def _changed(func: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments that the op's schema says it writes."""
+    return [
+        t
+        for argument, value in _bound(func, args, kwargs)
+        if argument.alias_info is not None and argument.alias_info.is_write
+        for t in leaves(value)
+        if _is_tensor(t)
+    ]
+
+
+def _parameters(func: Any, args: Any, kwargs: dict[str, Any]) -> str:
+    # A stable sort is the only one that CUDA has (cuda/Sort.cpp): asking for it changes nothing.
+    told = [
+        f"{argument.name}={value}"
+        for argument, value in _bound(func, args, kwargs)
+        if not any(_is_tensor(t) for t in leaves(value))
+        and value is not None
+        and argument.name != "stable"
+        and not (argument.has_default_value() and argument.default_value == value)
+    ]
+    return ", ".join(told)
+
+
+def _bound(func: Any, args: Any, kwargs: dict[str, Any]) -> list[tuple[Any, Any]]:
+    """The arguments of the op's schema with what they are given."""
+    arguments = adapter.parameters_of(func)
+    by_name = [(a, kwargs[a.name]) for a in arguments if a.name in kwargs]
+    return [*zip(arguments, args, strict=False), *by_name]
+
+
+def _is_tensor(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor)

@@ -1,0 +1,277 @@
+"""How many kernels and copies an ATen op launches on a GPU: a rule, its condition and its source.
+
+Paths are files of PyTorch below ``aten/src/ATen/native``. Where no rule knows, the op counts as one
+kernel and the count is a lower bound. An op that only passes memory on counts as nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from kernelcount.devices.aten import effect
+from kernelcount.paper.places import STAND_IN, is_on
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one op launches. `exact` False: at least this."""
+
+    kernels: int = 1
+    copies: int = 0
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One call of an op: `name` without namespace and overload, tensors in the order given.
+
+    `written`: the tensors that it returns or changes in place. `pointwise`: torch tags it so.
+    `parameters`: the other arguments by name, as text, without those that are as by default.
+    """
+
+    name: str
+    namespace: str
+    args: Sequence[Any]
+    kwargs: dict[str, Any]
+    read: Sequence[Tensor]
+    written: Sequence[Tensor]
+    pointwise: bool = False
+    parameters: str = ""
+
+
+NOTHING = Cost(0)
+ONE = Cost(1)
+AT_LEAST_ONE = Cost(1, exact=False)
+
+_INT32 = 2**31 - 1
+
+# cuda/ReduceOps.cpp, cuda/Reduce.cuh: one reduction kernel, blocks agreeing through a semaphore
+# that a fill resets; cuda/SoftMax.cu, TensorFactories.cu, RangeFactories.cu, FillKernel.cu,
+# Distributions.cu, Dropout.cu, Indexing.cu (index_select), IndexKernel.cu, ScatterGatherKernel.cu,
+# TensorTransformations.cu (flip, roll), Loss.cu, NLLLoss2d.cu, DilatedMaxPool2d.cu,
+# AveragePool2d.cu, UpSample*.cu there: one each.
+_ONE = frozenset(
+    {
+        "_log_softmax", "_log_softmax_backward_data", "_softmax", "_softmax_backward_data",
+        "all", "amax", "amin", "aminmax", "any", "arange", "argmax", "argmin", "avg_pool2d",
+        "bernoulli", "bernoulli_", "exponential_", "fill", "fill_", "flip", "full", "full_like",
+        "gather", "glu", "index_add", "index_add_", "index_select", "linalg_vector_norm",
+        "linspace", "logspace", "masked_fill_", "max", "max_pool2d_with_indices", "mean", "min",
+        "nansum", "native_dropout", "native_dropout_backward", "new_full", "new_ones",
+        "new_zeros", "nll_loss_forward", "norm", "normal_", "ones", "ones_like", "prod", "rand",
+        "rand_like", "randint", "randint_like", "randn", "randn_like", "random_", "repeat",
+        "roll", "scalar_tensor", "scatter", "scatter_", "scatter_add", "scatter_add_", "std",
+        "std_mean", "sum", "take", "tril", "tril_", "triu", "triu_", "uniform_",
+        "upsample_bilinear2d", "upsample_nearest2d", "var", "var_mean", "where", "zero",
+        "zero_", "zeros", "zeros_like",
+    }
+)  # fmt: skip
+
+# Tagged pointwise, and yet made of several kernels or of none, depending on their arguments:
+# isinf is abs and eq (TensorCompare.cpp), pow by 0 or 1 fills or copies (Pow.cpp).
+_NOT_SIMPLY_POINTWISE = frozenset({"isinf", "pow", "pow_", "clone", "masked_fill", "copy", "rrelu"})
+
+# Loss.cpp, PointwiseOps: the losses, and a reduction over them unless reduction is 0.
+_LOSSES = {"mse_loss": 2, "smooth_l1_loss": 2, "huber_loss": 2}
+
+_CAT_MOST = 64  # inputs in one launch, cuda/Shape.cu: CAT_ARRAY_BATCH_SIZE is 128, 64 if aligned
+
+
+def cost(op: Op, on_gpu: str = STAND_IN) -> Cost:
+    """What this call launches. `on_gpu`: the torch device that plays the GPU."""
+    if op.namespace == "prim" or not (op.written or op.read):
+        return NOTHING
+    if op.name in _COPIES:
+        known = _copy(op, on_gpu)
+    elif op.name in _SPECIAL:
+        known = _SPECIAL[op.name](op)
+    elif effect(f"{op.namespace}::{op.name}") == "nothing" or _is_empty(op) or _only_aliases(op):
+        return NOTHING
+    elif op.namespace not in ("aten", "prims"):
+        return Cost(0, exact=False)  # somebody's own op: it may do anything
+    elif op.name in _ONE or (op.pointwise and op.name not in _NOT_SIMPLY_POINTWISE):
+        known = ONE
+    else:
+        known = AT_LEAST_ONE
+    return _in_32_bits(known, op)
+
+
+def by_name(name: str) -> Cost:
+    """What an op launches of which only the name is known, without namespace and overload."""
+    return ONE if name in _ONE else AT_LEAST_ONE
+
+
+def _in_32_bits(known: Cost, op: Op) -> Cost:
+    """An operand beyond what 32 bits can address is worked on in parts (TensorIterator.cpp)."""
+    large = any(span(t) * t.element_size() > _INT32 for t in (*op.read, *op.written))
+    return Cost(known.kernels, known.copies, exact=False) if large and known.kernels else known
+
+
+def _is_empty(op: Op) -> bool:
+    return bool(op.written) and all(t.numel() == 0 for t in op.written)
+
+
+def _only_aliases(op: Op) -> bool:
+    """Whether an op that changes nothing gave back what it got, as ``contiguous`` may."""
+    from kernelcount.paper.adapter import unique_id
+
+    if op.name.endswith("_") or "out" in op.kwargs or not op.written:
+        return False
+    given = {unique_id(t) for t in op.read}
+    return {unique_id(t) for t in op.written} <= given
+
+
+# ── what depends on the arguments ────────────────────────────────────────────────────────────────
+
+
+_COPIES = ("clone", "copy_", "_to_copy")
+
+
+def _copy(op: Op, on_gpu: str) -> Cost:
+    """clone, copy_, _to_copy. cuda/Copy.cu: a memcpy where dtype and layout agree, else a kernel.
+
+    Between host and GPU it is a memcpy; the GPU's side is first, or last, made contiguous there.
+    """
+    source, target = _copied(op)
+    if target.numel() == 0:
+        return NOTHING
+    sides = [is_on(t, on_gpu) for t in (source, target)]
+    if not all(sides):
+        side = source if sides[0] else target
+        return Cost(0 if side.is_contiguous() else 1, 1)
+    same = source.dtype == target.dtype and source.shape == target.shape
+    flags = source.is_conj() == target.is_conj() and source.is_neg() == target.is_neg()
+    if same and flags and source.stride() == target.stride() and is_dense(source):
+        return Cost(0, 1)
+    return ONE
+
+
+def _copied(op: Op) -> tuple[Tensor, Tensor]:
+    if op.name == "copy_":
+        source = op.args[1] if hasattr(op.args[1], "dtype") else op.args[0]
+        return source, op.args[0]
+    return op.read[0], op.written[0]
+
+
+def _index(op: Op) -> Cost:
+    """A mask is a search for its true elements first, with a wait (TensorAdvancedIndexing.cpp)."""
+    masks = mask_count(op.args[1])
+    put = op.name.startswith(("index_put", "_index_put"))
+    accumulate = put and len(op.args) > 3 and bool(op.args[3])  # noqa: PLR2004 its fourth argument
+    narrow = any(str(t.dtype) == "torch.int32" for t in op.args[1] if t is not None)
+    return Cost(1 + masks, masks, exact=not (masks or accumulate or narrow))
+
+
+def mask_count(indices: Any) -> int:
+    """How many of an index's tensors are masks."""
+    names = ("torch.bool", "torch.uint8")
+    return sum(1 for t in indices or () if t is not None and str(t.dtype) in names)
+
+
+def _masked_fill(op: Op) -> Cost:
+    """A clone, then masked_fill_: TensorAdvancedIndexing.cpp. A dense clone is a memcpy."""
+    plain = op.read[0].is_contiguous() and op.read[0].shape == op.written[0].shape
+    known = not hasattr(op.args[2], "dtype")
+    return Cost(1, 1, exact=known) if plain else Cost(2, exact=known)
+
+
+def _embedding(op: Op) -> Cost:
+    """Indices that are not contiguous are copied first: Embedding.cpp."""
+    return Cost(1 if op.read[1].is_contiguous() or op.read[1].dim() == 1 else 2)
+
+
+def _cumulative(op: Op) -> Cost:
+    """cuda/ScanKernels.cpp: a scan, after a cast where the dtype changes. One row: left to CUB."""
+    x = op.read[0]
+    cast = x.dtype != op.written[0].dtype
+    one_row = x.dim() == 0 or x.numel() == x.shape[op.args[1]]
+    return Cost(1 + cast, exact=not one_row)
+
+
+def _cat(op: Op) -> Cost:
+    """cuda/Shape.cu: one launch for inputs of one dtype, up to four dimensions, not too many."""
+    parts = [t for t in op.read if t.numel()]
+    alike = len({t.dtype for t in parts}) == 1 and all(t.dim() <= 4 for t in op.written)  # noqa: PLR2004
+    return Cost(1, exact=alike and len(parts) <= _CAT_MOST)
+
+
+def _layer_norm(op: Op) -> Cost:
+    """cuda/layer_norm_kernel.cu: one kernel where rows can be read four elements at a time."""
+    shape = op.args[1]
+    return Cost(1, exact=bool(shape) and prod(shape) % 4 == 0)
+
+
+def _loss(op: Op) -> Cost:
+    reduction = op.args[2] if len(op.args) > 2 else op.kwargs.get("reduction", 1)  # noqa: PLR2004
+    return Cost(_LOSSES[op.name] if reduction else 1)
+
+
+def _power(op: Op) -> Cost:
+    exponent = op.args[1]
+    plain = hasattr(exponent, "dtype") or exponent not in (0, 1)
+    return ONE if plain else Cost(0, exact=False)
+
+
+def _scalar_read(_: Op) -> Cost:
+    """item(), bool(), float(): one copy to the host, and a wait (Scalar.cu)."""
+    return Cost(0, 1)
+
+
+_SPECIAL: dict[str, Callable[[Op], Cost]] = {
+    **dict.fromkeys(("index", "index_put", "index_put_", "_index_put_impl_"), _index),
+    **dict.fromkeys(("cumsum", "cumprod"), _cumulative),
+    **dict.fromkeys(("cat", "stack"), _cat),
+    **dict.fromkeys(("native_layer_norm", "_fused_rms_norm"), _layer_norm),
+    **dict.fromkeys(_LOSSES, _loss),
+    **dict.fromkeys(("pow", "pow_"), _power),
+    "masked_fill": _masked_fill,
+    "embedding": _embedding,
+    "_local_scalar_dense": _scalar_read,
+}
+
+
+# ── bytes ────────────────────────────────────────────────────────────────────────────────────────
+
+_WRITE_ONLY = frozenset({"fill_", "zero_", "copy_", "normal_", "uniform_", "random_", "bernoulli_"})
+_GATHERS = frozenset({"embedding", "gather", "index", "index_select", "take"})
+
+
+def traffic(op: Op) -> tuple[int, int]:
+    """Bytes that the op must read and must write: each distinct element once."""
+    written = sum(map(distinct_bytes, op.written))
+    read = list(op.read)
+    if op.name.endswith("_like") or op.name.startswith("new_"):
+        return 0, written
+    if op.name in _WRITE_ONLY:
+        read = read[1:]
+    sizes = list(map(distinct_bytes, read))
+    if op.name in _GATHERS and sizes:
+        sizes[0] = min(sizes[0], written)  # of the table, only what is asked for
+    return sum(sizes), written
+
+
+def distinct_bytes(tensor: Tensor) -> int:
+    """Bytes of the elements of a tensor; a dimension of stride 0 repeats and counts once."""
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    count = prod(int(n) if s or not n else 1 for n, s in pairs)
+    return int(tensor.element_size()) * count
+
+
+def span(tensor: Tensor) -> int:
+    """Elements between the first and the last element of a tensor, both included."""
+    if not tensor.numel():
+        return 0
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    return 1 + sum((int(n) - 1) * int(s) for n, s in pairs)
+
+
+def is_dense(tensor: Tensor) -> bool:
+    """Whether the elements fill their memory, each once, whatever the order of dimensions."""
+    elements = int(tensor.numel())
+    return span(tensor) == elements == distinct_bytes(tensor) // int(tensor.element_size())

@@ -1,0 +1,102 @@
+"""The code that Inductor writes round its kernels -> every call in it, in order, classified.
+
+The code is parsed and never run. A call that is none of those known here is kept as `unknown`, so
+that a new torch shows up as a note and not as a wrong count.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["generated", "library", "copy", "sync", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that puts something on the GPU, or may. `name` is as the code has it."""
+
+    kind: Kind
+    name: str
+
+
+# They check, slice, allocate, free, or talk to the host: nothing runs on a GPU. From
+# torch/_inductor/codegen/wrapper.py (2.11 to 2.14).
+_HOST = frozenset(
+    {
+        "AsyncCompile", "CompiledFxGraph", "DeviceGuard", "Generator", "Runner",
+        "SimpleNamespace", "Stream", "_DeviceGuard", "_empty_strided", "_reinterpret_tensor",
+        "_set_device", "alloc_from_pool", "append", "as_strided", "bool", "clear",
+        "copy_if_misaligned", "copy_misaligned", "current_stream", "device", "empty_strided",
+        "empty_strided_cpu", "empty_strided_cpu_pinned", "empty_strided_cuda",
+        "empty_strided_mps", "empty_strided_mtia", "empty_strided_xpu", "float",
+        "get_raw_stream", "int", "isinstance", "len", "list", "max", "min", "nullcontext",
+        "numel", "partition", "print", "range", "record_stream", "recursively_apply_fns",
+        "reinterpret_tensor", "set_device", "size", "str", "stride", "synchronize", "tuple",
+        "type", "view", "wait_stream",
+    }
+)  # fmt: skip
+_HOST_PREFIXES = ("assert_", "check_memory_step", "track_tensor")
+_NOT_THE_CALL = frozenset({"get_args", "benchmark_compiled_module"})
+
+# Host-side kernels: Inductor's C++ for CPU tensors in the same graph.
+_CPU_KERNELS = ("cpp_", "graph_")
+
+
+def calls(code: str) -> list[Call]:
+    """The calls of the functions that run when the compiled graph is called, in source order."""
+    tree = ast.parse(code)
+    names = dict(_aliases(tree))
+    found: list[tuple[int, int, Call]] = []
+    for function in _running(tree):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and (call := _classified(node, names)) is not None:
+                found.append((node.lineno, node.col_offset, call))
+    return [call for _, _, call in sorted(found, key=lambda item: item[:2])]
+
+
+def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Names that the module gives to others, such as ``aten = torch.ops.aten``."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute | ast.Name):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, ast.unparse(node.value)
+
+
+def _running(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    """``call`` and the partitions that it calls, as functions or as methods of Runner."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name not in _NOT_THE_CALL:
+            yield node
+        elif isinstance(node, ast.ClassDef):
+            inner = (m for m in node.body if isinstance(m, ast.FunctionDef))
+            yield from (m for m in inner if not m.name.startswith("__") and m.name not in _PLUMBING)
+
+
+_PLUMBING = frozenset({"recursively_apply_fns"})
+
+
+def _classified(node: ast.Call, names: dict[str, str]) -> Call | None:
+    """What a call is, or None where it puts nothing on the GPU."""
+    written = ast.unparse(node.func)
+    root, _, rest = written.partition(".")
+    full = f"{names[root]}.{rest}" if root in names and rest else names.get(root, written)
+    last = written.rpartition(".")[2]
+    if last == "run" and rest:
+        return None if root.startswith(_CPU_KERNELS) else Call("generated", root)
+    if full.startswith("torch.ops.inductor.") and "empty_strided" in full:
+        return None
+    if full.startswith(("torch.ops.", "extern_kernels.")):
+        return Call("library", full.removeprefix("torch.ops."))
+    if last == "copy_":
+        return Call("copy", "copy_")
+    if last == "item":
+        return Call("sync", "item")
+    if last in _HOST or last.startswith(_HOST_PREFIXES) or root.startswith(_CPU_KERNELS):
+        return None
+    if full.startswith(("torch.empty", "torch.cuda.", "torch._C.")) or root in ("self", "triton"):
+        return None
+    return Call("unknown", written)

@@ -1,0 +1,107 @@
+"""What is said and shown of a count on paper: nothing ran, so nothing is called measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernelcount.model import Environment
+from kernelcount.render.figures import Figures, Line
+from kernelcount.render.wording import clean, duration, plural
+
+
+def compared(base: Figures, other: Figures) -> str:
+    """One sentence on what `other` would launch and move, beside `base`."""
+    first, name = clean(base.name), clean(other.name)
+    before, after = base.kernels or 0, other.kernels or 0
+    moved = _moved(base, other)
+    if _open(base) or _open(other):
+        said = f"{name} would launch {_kernels(other)}, {first} {_number(base)}"
+        return f"{said}; it would {moved}." if moved else f"{said}."
+    if before == after == 0:
+        return f"No kernel: neither {first} nor {name} would launch any."
+    if before == after:
+        said = f"{name} would launch as many kernels as {first}, {after}"
+    elif after < before:
+        said = f"{name} would launch {_kernels(other)} instead of {before}"
+    else:
+        said = f"{name} would launch {_kernels(other)}, {first} {before or 'none'}"
+    return f"{said}{',' if after >= before else ''} and {moved}." if moved else f"{said}."
+
+
+def alone(entry: Figures) -> str:
+    """What one variant would launch."""
+    return f"{clean(entry.name)} would launch {_kernels(entry)}."
+
+
+def lines(entries: Sequence[Figures]) -> list[Line]:
+    """The figures that are worked out: parts of the count, transfers, the least time."""
+    shown: list[Line] = []
+    papers = [e.paper for e in entries]
+    if any(p and p.generated and p.library for p in papers):
+        for label, key in (("generated", "generated"), ("library calls", "library")):
+            cells = tuple("unknown" if p is None else str(getattr(p, key)) for p in papers)
+            shown.append(Line(label, cells))
+    if any(p and p.unit for p in papers):
+        cells = tuple(_transfers(e, ".1f") for e in entries)
+        shown.append(Line("transfers", cells, _least(entries)))
+    if any(p and p.bound_ns for p in papers):
+        rate = next(p.bandwidth for p in papers if p) / 1e12
+        cells = tuple(duration(p.bound_ns) if p and p.bound_ns else "n/a" for p in papers)
+        shown.append(Line("at least", cells, f"bytes over {rate:.3g} TB/s, modelled"))
+    return shown
+
+
+def closing(environment: Environment | None) -> str:
+    """What stands at the end: that nothing ran, and what the count follows."""
+    torch = f"torch {environment.torch}" if environment and environment.torch else "torch"
+    return (
+        f"Nothing ran on a GPU: counts follow {torch}'s own code generation, and bytes and times "
+        "are modelled from shapes. A transfer is the largest array, read or written once."
+    )
+
+
+def floor(entries: Sequence[Figures]) -> int | None:
+    """Bytes that must be moved: no more than the best variant does move."""
+    papers = [e.paper for e in entries if e.paper and e.paper.unit]
+    return min((min(p.floor, p.read + p.written) for p in papers if p), default=None)
+
+
+def _open(entry: Figures) -> bool:
+    return bool(entry.paper and entry.paper.at_least)
+
+
+def _number(entry: Figures) -> str:
+    if _open(entry):
+        return f"at least {entry.kernels or 0}"
+    return str(entry.kernels or "none")
+
+
+def _kernels(entry: Figures) -> str:
+    if not entry.kernels and not _open(entry):
+        return "no kernel"
+    return f"{'at least ' if _open(entry) else ''}{plural(entry.kernels or 0, 'kernel')}"
+
+
+def _moved(base: Figures, other: Figures) -> str:
+    """How the array transfers differ, without a subject; empty where there are none."""
+    one, two = base.paper, other.paper
+    if not (one and two and one.unit and two.unit and (one.transfers or two.transfers)):
+        return ""
+    before, after = _transfers(base, ".3g"), _transfers(other, ".3g")
+    noun = "transfer" if after == "1" else "transfers"
+    is_least = two.read + two.written == floor([base, other])
+    least = ", which is the least possible" if is_least else ""
+    if before == after:
+        return f"make as many array transfers, {after}{least}"
+    return f"make {after} array {noun} instead of {before}{least}"
+
+
+def _transfers(entry: Figures, form: str) -> str:
+    value = entry.paper.transfers if entry.paper else None
+    return "unknown" if value is None else format(value, form)
+
+
+def _least(entries: Sequence[Figures]) -> str:
+    least = floor(entries)
+    unit = next((e.paper.unit for e in entries if e.paper and e.paper.unit), 0)
+    return f"least possible {least / unit:.1f}" if least is not None and unit else ""

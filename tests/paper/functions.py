@@ -1,0 +1,133 @@
+"""Functions whose counts on paper are known, with what makes each hard."""
+
+import torch
+import torch.nn.functional as F
+
+
+def add_relu(a, b):
+    return (a + b).relu()
+
+
+def view_only(a):
+    return a.view(-1, 2).t()
+
+
+def asks_where_it_is(a):
+    ours = a.is_cuda and a.device.type == "cuda" and torch.cuda.is_available()
+    return (a + torch.ones(1, device="cuda")).to("cuda") if ours else a
+
+
+def from_the_host(a, h):
+    return a + h.cuda()
+
+
+def make_from_the_host(n=64, device="cuda"):
+    return torch.randn(n, device=device), torch.randn(n)
+
+
+def branches_on_a_value(a):
+    return a * 2 if a.sum() > 0 else a
+
+
+def make_branches_on_a_value(n=64, device="cuda"):
+    return (torch.rand(n, device=device),)
+
+
+def masked(a):
+    return a[a > 0]
+
+
+def trains(x, w):
+    loss = F.relu(x @ w).sum()
+    loss.backward()
+    gradient = w.grad
+    w.grad = None
+    return gradient
+
+
+def make_trains(n=64, device="cuda"):
+    return torch.randn(n, n, device=device), torch.randn(n, n, device=device, requires_grad=True)
+
+
+def breaks(a, b):
+    c = a + b
+    print("", end="")
+    return c.relu()
+
+
+def drops(a):
+    return F.dropout(a, 0.5, True)
+
+
+def attends(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v)
+
+
+def make_attends(n=64, device="cuda"):
+    return tuple(torch.randn(2, 8, n, 64, device=device, dtype=torch.bfloat16) for _ in range(3))
+
+
+def normalises(x, w):
+    return F.rms_norm(x, (x.shape[-1],), w)
+
+
+def make_normalises(n=64, device="cuda"):
+    return torch.randn(4, n, device=device), torch.randn(n, device=device)
+
+
+def copies(a):
+    return a.clone()
+
+
+def copies_across(a):
+    return a.view(8, -1).t().contiguous()
+
+
+def upsamples(a):
+    return F.interpolate(a.view(1, 1, 8, -1), scale_factor=2)
+
+
+def infers(a):
+    with torch.inference_mode():
+        return F.interpolate(F.dropout(a, 0.5, True).view(1, 1, 8, -1), scale_factor=2)
+
+
+def in_place(a, b):
+    return a.add_(b).relu_()
+
+
+def shows(a):
+    return len(repr(a))
+
+
+def steps(x):
+    w = torch.nn.Parameter(torch.ones(1, device=x.device))
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    (x * w).sum().backward()
+    optimizer.step()
+    return w.detach()
+
+
+class Model(torch.nn.Module):
+    """A layer whose module is moved to the GPU that is not there."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(64, 64)
+
+    def forward(self, a):
+        return self.layer(a.view(-1, 64)).relu()
+
+
+@torch.compile
+def compiled_already(a, b):
+    return (a + b).relu()
+
+
+def uses_a_stream(a):
+    with torch.cuda.stream(torch.cuda.Stream()):
+        return a + 1
+
+
+def raises(a):
+    raise ValueError("mine")

@@ -1,0 +1,209 @@
+"""What whole functions come to on paper, in eager and compiled."""
+
+from pathlib import Path
+
+import pytest
+
+from kernelcount import app, runners
+from kernelcount.errors import UsageError
+from kernelcount.model import Job, Unmeasured, note_codes
+
+FUNCTIONS = Path(__file__).parent / "functions.py"
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def count(name, *variants, size=64, **flags):
+    """The outcomes by variant."""
+    maker = f"make_{name}" if f"def make_{name}(" in FUNCTIONS.read_text() else None
+    given = {"device": "paper", "maker": maker, "sizes": (size,), **flags}
+    job = Job(f"{FUNCTIONS}:{name}", variants=variants or ("eager", "compile"), **given)
+    results = runners.in_process(job, lambda _: None)
+    return {o.name: o for o in results.outcomes.values()}
+
+
+def kernels(outcomes):
+    return tuple(o.count("kernel") for o in outcomes.values())
+
+
+def exact(outcomes):
+    return all(not o.paper.at_least for o in outcomes.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("add_relu", (2, 1)),
+        ("view_only", (0, 0)),
+        ("asks_where_it_is", (2, 1)),
+        ("from_the_host", (1, 1)),
+        ("breaks", (2, 2)),
+        ("drops", (1, 2)),
+        ("normalises", (1, 1)),
+        ("copies", (0, 1)),
+        ("copies_across", (1, 1)),
+        ("in_place", (2, 1)),
+        ("upsamples", (1, 1)),
+        ("compiled_already", (2, 1)),
+    ],
+)
+def test_the_count_is_exact_where_rules_know_every_call(name, expected):
+    outcomes = count(name)
+    assert kernels(outcomes) == expected
+    assert exact(outcomes)
+
+
+def test_an_op_stays_whole_under_inference_mode_too():
+    assert [r.label for r in count("infers", "eager")["eager"].rows()] == [
+        "native_dropout",
+        "upsample_nearest2d",
+    ]
+
+
+def test_generated_kernels_bear_the_names_that_inductor_gives_them():
+    compiled = count("add_relu", "compile")["compile"]
+    assert [r.name for r in compiled.rows()] == ["triton_poi_fused_add_relu_0"]
+    assert (compiled.paper.generated, compiled.paper.library) == (1, 0)
+
+
+def test_transfers_are_five_in_eager_and_three_when_fused():
+    outcomes = count("add_relu")
+    assert [o.paper.transfers for o in outcomes.values()] == [5.0, 3.0]
+    assert outcomes["eager"].paper.floor == 3 * 64 * 4
+
+
+def test_ten_billion_elements_are_counted_and_none_is_made():
+    outcomes = count("add_relu", size=10_000_000_000)
+    assert kernels(outcomes) == (2, 1)
+    assert outcomes["eager"].paper.at_least, "ATen splits what 32 bits cannot address"
+    assert outcomes["compile"].paper.bound_ns == round(120e9 / 4.8e12 * 1e9)
+
+
+def test_small_arrays_have_no_bound_since_the_cache_serves_them():
+    assert count("add_relu", "eager")["eager"].paper.bound_ns is None
+
+
+def test_a_copy_from_the_host_is_a_copy_and_no_kernel():
+    outcomes = count("from_the_host")
+    assert [o.count("copy") for o in outcomes.values()] == [1, 1]
+
+
+def test_a_branch_on_a_value_is_decided_by_real_values_and_said():
+    outcomes = count("branches_on_a_value")
+    assert kernels(outcomes) == (3, 2)
+    assert all("values" in note_codes(o.notes) for o in outcomes.values())
+
+
+def test_values_beyond_the_limit_are_not_made(monkeypatch):
+    monkeypatch.setattr("kernelcount.paper.values.LIMIT", 100)
+    outcome = count("branches_on_a_value", "eager")["eager"]
+    assert isinstance(outcome, Unmeasured)
+    assert (outcome.code, "more than" in outcome.reason) == (3, True)
+
+
+def test_a_mask_is_a_search_that_the_atlas_knows_for_the_recorded_size(monkeypatch):
+    monkeypatch.setattr("kernelcount.paper.atlas._this_torch", lambda: "2.11.0")
+    outcome = count("masked", "eager", size=1_000_000)["eager"]
+    assert outcome.count("kernel") == 6
+    assert any("as recorded on an H200" in n.detail for n in outcome.notes if n.code == "atlas")
+
+
+@pytest.mark.parametrize(("torch", "gpu"), [("2.13.0", "H200"), ("2.11.0", "H100")])
+def test_a_mask_recorded_on_another_card_or_torch_is_a_lower_bound(torch, gpu, monkeypatch):
+    monkeypatch.setattr("kernelcount.paper.atlas._this_torch", lambda: torch)
+    outcome = count("masked", "eager", size=1_000_000, gpu=gpu)["eager"]
+    assert outcome.paper.at_least
+    assert "atlas" not in note_codes(outcome.notes)
+    assert any("index" in n.detail for n in outcome.notes if n.code == "at-least")
+
+
+def test_a_mask_of_another_size_is_a_lower_bound_that_names_the_call():
+    outcome = count("masked", "eager")["eager"]
+    assert outcome.paper.at_least
+    assert any("index" in n.detail for n in outcome.notes if n.code == "at-least")
+
+
+def test_autograd_on_a_gpu_that_is_not_there_ends_no_process():
+    outcomes = count("trains")
+    assert kernels(outcomes) == (6, 5)
+    assert all(o.paper.at_least for o in outcomes.values())
+    assert any("mm ×2" in n.detail for n in outcomes["compile"].notes)
+
+
+def test_backward_can_be_asked_for():
+    forward, both = count("add_relu", "eager"), count("add_relu", "eager", backward=True)
+    assert both["eager"].count("kernel") == forward["eager"].count("kernel") + 1
+
+
+def test_an_optimizer_steps_in_compiled_code():
+    outcomes = count("steps")
+    assert all(not isinstance(o, Unmeasured) for o in outcomes.values())
+
+
+def test_attention_takes_one_fused_kernel_on_a_hopper():
+    outcome = count("attends", "eager")["eager"]
+    assert [r.label for r in outcome.rows()] == ["_scaled_dot_product_cudnn_attention"]
+
+
+def test_attention_takes_flash_on_an_ampere():
+    outcome = count("attends", "eager", gpu="A100")["eager"]
+    assert [r.label for r in outcome.rows()] == ["_scaled_dot_product_flash_attention"]
+    assert outcome.environment.device == "NVIDIA A100"
+
+
+def test_a_module_is_moved_and_counted():
+    outcomes = count("Model")
+    assert [r.label for r in outcomes["eager"].rows()] == ["addmm", "relu"]
+    assert outcomes["compile"].paper.generated == 1
+
+
+def test_printing_a_gpu_tensor_leaves_the_count_open():
+    outcomes = count("shows")
+    assert all(o.paper.at_least for o in outcomes.values())
+
+
+def test_a_mode_that_adds_kernels_leaves_the_count_open():
+    outcome = count("add_relu", "compile:reduce-overhead")["compile:reduce-overhead"]
+    assert outcome.paper.at_least
+    assert any("CUDA graphs" in n.detail for n in outcome.notes)
+
+
+def test_what_paper_does_not_have_is_unmeasured_and_not_the_users_fault():
+    outcome = count("uses_a_stream", "eager")["eager"]
+    assert isinstance(outcome, Unmeasured)
+    assert outcome.code == 3
+
+
+def test_the_users_own_error_stays_the_users():
+    outcome = count("raises", "eager")["eager"]
+    assert isinstance(outcome, Unmeasured)
+    assert outcome.code == 2
+    assert "mine" in outcome.reason
+
+
+def test_torch_is_as_it_was_afterwards():
+    import torch
+
+    before = (torch.Tensor.to, torch.Tensor.device, torch.tensor, torch.cuda.is_available)
+    count("add_relu")
+    assert (torch.Tensor.to, torch.Tensor.device, torch.tensor, torch.cuda.is_available) == before
+    assert torch.dropout(torch.ones(4, device="meta"), 0.5, True).shape == (4,)
+
+
+def test_no_cache_hides_a_graph_from_a_second_count():
+    assert kernels(count("add_relu")) == kernels(count("add_relu")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ({"device": "paper", "traces": ("x.json",)}, "no trace"),
+        ({"device": "paper", "gpu": "H2000"}, "did you mean H200"),
+        ({"device": "cpu", "gpu": "H200"}, "--device paper"),
+        ({"gpu": "H200"}, "--device paper"),
+    ],
+)
+def test_what_paper_cannot_give_is_refused_before_anything_starts(flags, said):
+    job = Job(f"{FUNCTIONS}:add_relu", **flags)
+    with pytest.raises(UsageError, match=said):
+        app.check_job(job)

@@ -1,0 +1,103 @@
+"""Rules: what one op launches, and what it moves."""
+
+import pytest
+
+from kernelcount.paper.rules import NOTHING, Cost, Op, cost, distinct_bytes, traffic
+
+
+def op(name, args, read, written, *, pointwise=False, **kwargs):
+    return Op(name, kwargs.pop("namespace", "aten"), args, kwargs, read, written, pointwise)
+
+
+@pytest.fixture
+def x():
+    import torch
+
+    return torch.empty(8, 8, device="meta")
+
+
+def like(x):
+    import torch
+
+    return torch.empty_like(x)
+
+
+def test_a_pointwise_op_is_one_kernel(x):
+    assert cost(op("add", (x, x), [x, x], [like(x)], pointwise=True)) == Cost(1)
+
+
+def test_an_op_that_no_rule_knows_is_a_lower_bound(x):
+    assert cost(op("sort", (x,), [x], [like(x)])) == Cost(1, exact=False)
+
+
+def test_somebodys_own_op_may_launch_nothing(x):
+    assert cost(op("op", (x,), [x], [like(x)], namespace="mine")) == Cost(0, exact=False)
+
+
+@pytest.mark.parametrize("name", ["view", "expand", "empty_like", "_unsafe_view", "t"])
+def test_views_and_allocations_are_nothing(name, x):
+    assert cost(op(name, (x,), [x], [x])) == NOTHING
+
+
+def test_what_only_gives_back_its_argument_is_nothing(x):
+    assert cost(op("contiguous_or_so", (x,), [x], [x])) == NOTHING
+
+
+def test_an_empty_result_is_nothing(x):
+    assert cost(op("add", (x[:0],), [x[:0]], [x[:0].clone()], pointwise=True)) == NOTHING
+
+
+def test_a_dense_clone_is_a_copy(x):
+    assert cost(op("clone", (x,), [x], [like(x)])) == Cost(0, 1)
+    assert cost(op("clone", (x.t(),), [x.t()], [like(x.t())])) == Cost(0, 1)
+
+
+def test_a_clone_into_another_layout_or_dtype_is_a_kernel(x):
+    assert cost(op("clone", (x.t(),), [x.t()], [like(x)])) == Cost(1)
+    assert cost(op("_to_copy", (x,), [x], [x.half()])) == Cost(1)
+
+
+def test_a_scalar_read_is_a_copy(x):
+    assert cost(op("_local_scalar_dense", (x,), [x], [])) == Cost(0, 1)
+
+
+def test_a_mask_searches_first(x):
+    assert cost(op("index", (x, [x.bool()]), [x, x.bool()], [x[:1].clone()])).kernels == 2
+
+
+def test_an_embedding_copies_indices_that_are_not_contiguous(x):
+    indices = x.long()
+    assert cost(op("embedding", (x, indices), [x, indices], [like(x)])) == Cost(1)
+    assert cost(op("embedding", (x, indices.t()), [x, indices.t()], [like(x)])) == Cost(2)
+
+
+def test_cumsum_casts_first_where_the_dtype_changes(x):
+    assert cost(op("cumsum", (x.bool(), -1), [x.bool()], [x.long()])) == Cost(2)
+    assert cost(op("cumsum", (x, -1), [x], [like(x)])) == Cost(1)
+    row = x[:1]
+    assert cost(op("cumsum", (row, -1), [row], [like(row)])) == Cost(1, exact=False)
+
+
+def test_what_32_bits_cannot_address_is_open():
+    import torch
+
+    big = torch.empty(1 << 30, device="meta")
+    assert cost(op("relu", (big,), [big], [like(big)], pointwise=True)) == Cost(1, exact=False)
+
+
+def test_a_loss_reduces_unless_told_not_to(x):
+    assert cost(op("mse_loss", (x, x), [x, x], [x.sum()])) == Cost(2)
+    assert cost(op("mse_loss", (x, x, 0), [x, x], [like(x)])) == Cost(1)
+
+
+def test_bytes_count_each_element_once(x):
+    assert distinct_bytes(x[:1].expand(8, 8)) == 8 * 4
+    assert traffic(op("add", (x, x), [x, x], [like(x)])) == (512, 256)
+    assert traffic(op("zeros_like", (x,), [x], [like(x)])) == (0, 256)
+    assert traffic(op("copy_", (x, x), [x, x], [x])) == (256, 256)
+
+
+def test_a_gather_reads_no_more_of_its_table_than_it_gives(x):
+    indices = x[0, :2].long()
+    result = x[:2].clone()
+    assert traffic(op("index_select", (x, 0, indices), [x, indices], [result])) == (64 + 16, 64)

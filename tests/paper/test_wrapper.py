@@ -1,0 +1,55 @@
+"""Inductor's code, parsed: each call classified, an unknown one kept."""
+
+from kernelcount.paper.wrapper import Call, calls
+
+CODE = """
+from torch._inductor.utils import maybe_profile
+aten = torch.ops.aten
+empty_strided_cuda = torch._C._dynamo.guards._empty_strided_cuda
+async_compile = AsyncCompile()
+triton_poi_fused_add_0 = async_compile.triton('triton_poi_fused_add_0', '''x''')
+
+class Runner:
+    def __init__(self, partitions):
+        self.partitions = partitions
+
+    def recursively_apply_fns(self, fns):
+        launch_everything()
+
+    def call(self, args):
+        arg0_1, arg1_1 = args
+        args.clear()
+        assert_size_stride(arg0_1, (4, ), (1, ))
+        with torch.cuda._DeviceGuard(0):
+            torch.cuda.set_device(0)
+            buf0 = empty_strided_cuda((4, ), (1, ), torch.float32)
+            stream0 = get_raw_stream(0)
+            triton_poi_fused_add_0.run(arg0_1, buf0, 4, stream=stream0)
+            extern_kernels.mm(reinterpret_tensor(buf0, (2, 2), (2, 1), 0), arg1_1, out=buf0)
+            buf1 = aten.sort.stable(buf0, stable=False)
+            buf0.copy_(arg1_1, False)
+            mystery(buf0)
+        return (buf0, )
+
+def benchmark_compiled_module():
+    launch_everything()
+"""
+
+
+def test_calls_are_found_in_order_and_classified():
+    assert calls(CODE) == [
+        Call("generated", "triton_poi_fused_add_0"),
+        Call("library", "extern_kernels.mm"),
+        Call("library", "aten.sort.stable"),
+        Call("copy", "copy_"),
+        Call("unknown", "mystery"),
+    ]
+
+
+def test_a_kernel_that_is_run_twice_counts_twice():
+    code = "def call(args):\n    a.run(1)\n    a.run(2)\n"
+    assert calls(code) == [Call("generated", "a")] * 2
+
+
+def test_code_for_the_cpu_launches_nothing():
+    assert calls("def call(args):\n    cpp_fused_add_0(args)\n") == []

@@ -1,0 +1,89 @@
+"""What is shown of a count on paper."""
+
+import json
+from dataclasses import replace
+
+from kernelcount.model import Environment, Note, Paper
+from kernelcount.render import render
+from kernelcount.traces import saved
+from tests.render import samples
+
+H200 = Environment("NVIDIA H200", "paper", "2.13.0", None, "0.1.0")
+ARRAY = 400_000_000
+
+
+def eager(**given):
+    paper = Paper(0, 2, False, 3 * ARRAY, 2 * ARRAY, ARRAY, 3 * ARRAY, 4_800_000_000_000, 416_667)
+    return _on_paper(samples.eager(), paper, **given)
+
+
+def compiled(**given):
+    paper = Paper(1, 0, False, 2 * ARRAY, ARRAY, ARRAY, 3 * ARRAY, 4_800_000_000_000, 250_000)
+    return _on_paper(samples.compiled(), paper, **given)
+
+
+def _on_paper(capture, paper, **given):
+    untimed = replace(
+        capture.records, duration_ns=samples.records(*[("k", "kernel", None, None)] * len(
+            capture.records)).duration_ns,
+    )  # fmt: skip
+    return replace(
+        capture, environment=H200, records=untimed, launches=None, graph_launches=None,
+        basis="paper", paper=replace(paper, **given),
+    )  # fmt: skip
+
+
+def report(*outcomes):
+    return samples.run_report(*outcomes, environment=H200)
+
+
+def test_the_screen_says_at_once_that_nothing_ran_and_what_is_modelled():
+    assert render(report(eager(), compiled()), format="table") == (
+        """\
+add_relu   f32[100000000], f32[100000000]    on paper for an H200 · torch 2.13.0
+
+compile would launch 1 kernel instead of 2 and make 3 array transfers instead of
+5, which is the least possible.
+
+               eager   compile
+  kernels          2         1
+  transfers      5.0       3.0   least possible 3.0
+  at least    417 µs    250 µs   bytes over 4.8 TB/s, modelled
+
+  eager
+  1  add   vectorized_elementwise_kernel<CUDAFunctor_add<float>>
+  2  relu  vectorized_elementwise_kernel<launch_clamp_scalar>
+  compile
+  1  triton_poi_fused_add_relu_0
+
+Nothing ran on a GPU: counts follow torch 2.13.0's own code generation, and
+bytes and times are modelled from shapes. A transfer is the largest array, read
+or written once.
+"""
+    )
+
+
+def test_a_lower_bound_is_never_shown_as_a_count():
+    text = render(report(eager(at_least=True), compiled()), format="table")
+    assert "compile would launch 1 kernel, eager at least 2" in text
+    assert "≥ 2" in text
+
+
+def test_json_bears_the_parts_of_the_count_and_their_basis():
+    document = json.loads(render(report(eager(), compiled()), format="json"))
+    variant = document["variants"][1]
+    keys = ("basis", "kernels", "generated", "library", "at_least", "transfers", "launches")
+    assert [variant[k] for k in keys] == ["paper", 1, 1, 0, False, 3.0, None]
+    assert variant["bytes"] == {"read": 2 * ARRAY, "written": ARRAY, "basis": "modelled"}
+    assert document["floor"] == {"bytes": 3 * ARRAY, "transfers": 3.0}
+
+
+def test_the_floor_is_never_above_what_a_variant_does():
+    capture = compiled(floor=10 * ARRAY)
+    document = json.loads(render(report(capture), format="json"))
+    assert document["floor"]["transfers"] == 3.0
+
+
+def test_a_saved_count_on_paper_comes_back_as_it_was():
+    capture = replace(eager(), notes=(Note("at-least", "mm"),))
+    assert saved.load(saved.dump([capture]), "x") == (capture,)
