@@ -125,10 +125,11 @@ def _check_paper(job: Job) -> None:
             raise UsageError("--trace: nothing runs on paper, so there is no trace")
 
 
-def check_files(**files: Path | None) -> None:
+def check_files(reads: Sequence[Path] = (), **files: Path | None) -> None:
     """Refuse, before anything is measured, a file that could not be written. Raises UsageError.
 
-    The keywords are the names of the flags.
+    The keywords are the names of the flags. `reads` are the files that are read: they are not
+    written over.
     """
     seen: dict[Path, str] = {}
     for flag, path in files.items():
@@ -139,6 +140,8 @@ def check_files(**files: Path | None) -> None:
             raise UsageError(f"--{flag} {path}: there is no folder {path.parent}")
         if path.is_dir():
             raise UsageError(f"--{flag} {path}: this is a folder; name a file in it")
+        if path.is_file() and any(r.is_file() and path.samefile(r) for r in reads):
+            raise UsageError(f"--{flag} {path}: this file is read; name another to write to")
         if not os.access(path if path.exists() else folder, os.W_OK):
             raise UsageError(f"--{flag} {path}: not allowed to write there")
         if other := seen.get(path.absolute()):

@@ -326,7 +326,7 @@ def _compile_notes(this: _Pass, steady: _Steady) -> list[Note]:
     name, watch = this.variant.name, this.watch
     notes: list[Note] = []
     if VARIANTS[this.variant.kind].compiles:
-        if watch.graphs == 0:
+        if watch.graphs == 0 and not _is_empty(steady.outcome):
             notes.append(Note("not-compiled", f"0 graphs compiled: '{name}' ran as eager code"))
         if watch.cudagraph_skips:
             why = "; ".join(watch.skip_reasons) or "for Inductor's reasons"

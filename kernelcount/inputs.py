@@ -232,6 +232,8 @@ def build(
     if options.dtype is not None:
         _known_dtype(options.dtype, "--dtype: ")
     signature = _signature(function)
+    if signature is not None and not signature.parameters and not options.specs:
+        return Arguments((), {})  # a file's maker is for its other functions then
     if options.specs:
         arguments = _from_specs(function, signature, options)
         source, remedy = "--input", "give one --input for each argument"
@@ -661,6 +663,17 @@ class _Dots:
 
 
 _DOTS = _Dots()
+
+
+def check_fit(function: Callable[..., Any], arguments: Arguments) -> None:
+    """Refuse arguments, made for another function, that `function` does not take.
+
+    Raises UsageError; nothing where the signature cannot be read.
+    """
+    if (signature := _signature(function)) is not None:
+        remedy = "an implementation takes what the target takes"
+        shown = _shown(function, signature)
+        _check_fit("the target gets", shown, signature, arguments, remedy)
 
 
 def _check_fit(

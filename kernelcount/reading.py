@@ -178,7 +178,9 @@ def _notes(trace: KinetoTrace, settled: Settled) -> Iterator[Note]:
     timeline = settled.timeline
     for fault in trace.faults:
         yield Note(fault.code, fault.detail)
-    if settled.tally.lost:
+    if any(f.fatal for f in trace.faults):
+        pass  # what is missing was cut off, and that is said already
+    elif settled.tally.lost:
         yield Note("incomplete", _lost(settled))
     elif settled.short:
         yield Note("incomplete", _short(settled))

@@ -323,16 +323,19 @@ class _Session:
         )
 
     def _measure(self, step: Step) -> Outcome | _Failure:
-        from kernelcount import capture, variants
+        from kernelcount import capture, inputs, variants
 
         variant = variants.parse(step.variant)
+        function = self.functions[variant.name]
         with tempfile.TemporaryDirectory(prefix="kernelcount-", dir=self.scratch) as folder:
             try:
+                if variant.spec is not None:
+                    inputs.check_fit(function, self._made(step.size).arguments)
                 outcome: Outcome = self._with_values(
                     lambda: capture.measure(
                         self._made(step.size),
                         variant,
-                        self.functions[variant.name],
+                        function,
                         Path(folder),
                         lambda text: self.send(Progress(text)),
                     )

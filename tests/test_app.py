@@ -209,3 +209,14 @@ def test_reading_loads_no_torch():
     code = "import sys; from kernelcount import app; app.read; import kernelcount.reading;"
     code += "assert not {'torch', 'rich', 'yaml'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_file_that_is_read_is_not_written_over(tmp_path):
+    trace = tmp_path / "trace.json"
+    trace.write_text("{}")
+    link = tmp_path / "link.json"
+    link.symlink_to(trace)
+    for output in (trace, link):
+        with pytest.raises(UsageError, match="this file is read"):
+            app.check_files([trace], save=output)
+    app.check_files([trace], save=tmp_path / "other.json")

@@ -22,6 +22,7 @@ from kernelcount.inputs import (
     Arguments,
     InputOptions,
     build,
+    check_fit,
     describe,
     find_maker,
     parse_size,
@@ -736,3 +737,17 @@ def test_arguments_are_described_by_dtype_shape_and_value():
 def test_a_dtype_without_a_short_name_has_torch_s():
     arguments = Arguments((torch.ones(2, dtype=torch.complex128), "x" * 100))
     assert describe(arguments) == ("complex128[2]", repr("x" * 40 + "..."))
+
+
+def test_arguments_made_for_one_function_are_refused_where_another_does_not_take_them():
+    def other(x, y):
+        return x + y
+
+    with pytest.raises(UsageError, match=r"other\(x, y\) needs y"):
+        check_fit(other, Arguments((1,), {}))
+    check_fit(other, Arguments((1, 2), {}))
+
+
+def test_a_function_without_parameters_gets_nothing_from_a_maker_for_others():
+    arguments = build(lambda: 1, InputOptions(), maker=lambda: (1, 2))
+    assert arguments == Arguments((), {})

@@ -23,8 +23,7 @@ _COMMANDS = (run, read)
 app = typer.Typer(
     name="kernelcount",
     help=_SUMMARY,
-    epilog="Exit codes: 0 done, 1 budget broken, 2 usage or input, 3 not measured or in part,"
-    " 130 interrupted.",
+    epilog="Exit codes: 0 done, 2 usage or input, 3 not measured or in part, 130 interrupted.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=False,

@@ -36,7 +36,7 @@ def read(
 
     try:
         out.check_format(form)
-        app.check_files(output=output, save=save)
+        app.check_files(files, output=output, save=save)
         with out.status() as say:
             answer = app.read(
                 files,

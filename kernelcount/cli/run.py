@@ -68,7 +68,12 @@ def run(
         Path | None, typer.Option("--save", metavar="FILE", help="Write all captures as JSON.")
     ] = None,
     trace: Annotated[
-        Path | None, typer.Option("--trace", metavar="FILE", help="Write the raw trace.")
+        Path | None,
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            help="Write the raw trace; of several variants, each to FILE with its name in it.",
+        ),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="All kernels, by their full names.")] = False,
 ) -> None:
@@ -80,7 +85,9 @@ def run(
 
     try:
         out.check_format(form)
-        app.check_files(output=output, save=save, trace=trace)
+        specs_given = [target, *(variant or ())]
+        reads = [Path(spec.rpartition(":")[0]) for spec in specs_given]
+        app.check_files(reads, output=output, save=save, trace=trace)
         sizes = specs.parse_sizes(size) if size is not None else ()
         names = tuple(variant or variants.DEFAULT)
         job = Job(

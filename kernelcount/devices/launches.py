@@ -227,12 +227,14 @@ class Pairing:
         unanswered = self._unanswered(records)
         alone = [r for early in self._early for known in early.values() for r in _each(known)]
         wanted = {records.correlation[r] for r in alone if r not in records.dropped}
+        # A graph takes all records of its correlation, those of another launch among them.
+        wanted.update(self._graphs.keys() & {self._launches.correlation[i] for i in unanswered})
         calls = self._launches.bearing(wanted)
         answers = grouped(records.correlation, calls, records.start)
         surplus = 0
         for correlation, group in calls.items():
             own = [i for i in group if i not in no_launches]
-            if not own:
+            if not own or correlation not in answers:
                 continue
             pairs, more = self._dealt(own, answers[correlation], records)
             surplus += more

@@ -39,6 +39,7 @@ _ELEMENT_LIMIT = 1 << 24  # an event that is larger has lost its end: nobody wri
 _LEAST = 1 << 10  # bytes below which elements are taken one by one
 _STEP = 4  # a block that does not decode is followed by one smaller by this factor
 _CUT_TRIES = 64  # closing braces looked at for a boundary: those before it close nested objects
+_LONGEST_KEY = 64  # bytes from an element's brace to its first colon, as far as is looked
 _STRIDE = 2048  # under half of the 4,300 digits that Python reads of an integer
 
 
@@ -222,8 +223,20 @@ class Elements(Generic[T]):
         return None
 
     def _boundary(self) -> re.Match[bytes] | None:
-        """The last place in the window where an object ends and the next begins."""
+        """The last place in the window where an object ends and the next begins.
+
+        Objects nested in the elements meet like that too: a place before the key with which this
+        element begins is likelier to be between elements, and taken where there is one.
+        """
         size = min(len(self._buf) - self._pos, self._window)
+        if (colon := self._buf.find(b":", self._pos, self._pos + _LONGEST_KEY)) > 0:
+            opening = self._buf[self._pos : colon]
+            half = self._pos + size // 2
+            if (brace := self._buf.rfind(opening, half, self._pos + size)) > 0:
+                before = self._buf.rfind(b"}", half, brace)
+                boundary = _BOUNDARY.match(self._buf, before) if before > 0 else None
+                if boundary and boundary.end() - 1 == brace:
+                    return boundary
         while size >= min(_LEAST, BLOCK):
             end = self._pos + size
             for _ in range(_CUT_TRIES):

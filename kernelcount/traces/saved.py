@@ -139,6 +139,11 @@ def _packed(outcome: Outcome) -> _Outcome:
 
 
 def _unpacked(saved: _Outcome) -> Outcome:
+    """The outcome again. Raises IndexError or OverflowError where its numbers cannot be right."""
+    counts = [saved.launches, saved.graph_launches]
+    counts += [n for step in saved.steps for n in (step.kernels, step.kernel_time_ns)]
+    if any(n is not None and not 0 <= n < 1 << 63 for n in counts):
+        raise OverflowError("a count that nothing can have counted")
     code = saved.code if saved.code in _CODES else 3
     if not saved.seen:
         return Unmeasured(saved.name, saved.reason or "not known", None, code)

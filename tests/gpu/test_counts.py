@@ -89,7 +89,7 @@ def test_out_of_memory_is_one_line_with_the_amount_and_a_smaller_size():
     [line] = [line for line in stderr.splitlines() if line.startswith("kernelcount:")]
     assert "out of memory" in line
     assert "400 TB" in line
-    assert "try a smaller --size, such as 10000" in line
+    assert "try a smaller --size, such as 1e5" in line
 
 
 def test_a_profiler_inside_leaves_the_count_unknown():
