@@ -52,20 +52,20 @@ def cases() -> Iterator[Case]:
     import torch
 
     along: dict[str, Callable[..., Any]] = {
-        "sort": torch.sort,
-        "topk": lambda x: torch.topk(x, 10),
-        "cumsum": lambda x: torch.cumsum(x, -1),
-        "nonzero": lambda x: torch.nonzero(x > 0),
-        "index": lambda x: x[x > 0],
-        "_unique2": torch.unique,
-        "logsumexp": lambda x: torch.logsumexp(x, -1),
-        "median": torch.median,
-        "isinf": torch.isinf,
+        "sort": lambda x, _: torch.sort(x),
+        "topk": lambda x, _: torch.topk(x, 10),
+        "cumsum": lambda x, _: torch.cumsum(x, -1),
+        "nonzero": lambda _, mask: torch.nonzero(mask),
+        "index": lambda x, mask: x[mask],
+        "_unique2": lambda x, _: torch.unique(x),
+        "logsumexp": lambda x, _: torch.logsumexp(x, -1),
+        "median": lambda x, _: torch.median(x),
+        "isinf": lambda x, _: torch.isinf(x),
     }
     for op, call in along.items():
         for shape in SHAPES:
             for dtype in (torch.float32, torch.bfloat16):
-                yield Case(op, call, _arrays(dtype, shape))
+                yield Case(op, call, _with_mask(dtype, shape))
     for n in SQUARES:
         for dtype in (torch.float32, torch.bfloat16):
             yield Case("mm", torch.mm, _arrays(dtype, (n, n), (n, n)))
@@ -78,6 +78,16 @@ def _arrays(dtype: Any, *shapes: tuple[int, ...]) -> Callable[[str], Sequence[An
         import torch
 
         return [torch.randn(shape, device=device).to(dtype) for shape in shapes]
+
+    return made
+
+
+def _with_mask(dtype: Any, shape: tuple[int, ...]) -> Callable[[str], Sequence[Any]]:
+    """An array and where it is positive, made before the call: the making is no part of it."""
+
+    def made(device: str) -> Sequence[Any]:
+        [x] = _arrays(dtype, shape)(device)
+        return [x, x > 0]
 
     return made
 

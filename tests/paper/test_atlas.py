@@ -26,7 +26,7 @@ def torch_2_11(monkeypatch):
 def test_a_recorded_call_is_counted_and_its_source_is_told():
     cost, said = atlas.refined(op("topk", "k=10", 1024, 1024), AT_LEAST_ONE, "H200")
     assert cost == Cost(20)
-    assert said == "topk: 20 kernels, as recorded on an H200 with torch 2.11"
+    assert said == "topk: 20 kernels, as recorded on an H200 with torch 2.11.0"
 
 
 @pytest.mark.usefixtures("torch_2_11")
