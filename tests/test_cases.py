@@ -175,7 +175,7 @@ def test_fc56_every_kind_of_signature_is_called(case, name, inputs, expected):
     [
         ("kw_only", ("f32[N]",), "needs scale=..."),
         ("wrapped", (), "wrapped(x, y) needs y and takes no scale=, mask="),
-        ("no_args", (), "no_args() takes no positional arguments, not 1"),
+        ("no_args", ("f32[N]",), "no_args() takes no positional arguments, not 1"),
     ],
 )
 def test_fc56_what_does_not_fit_is_one_clear_line_and_never_a_type_error(case, name, inputs, said):
@@ -184,6 +184,11 @@ def test_fc56_what_does_not_fit_is_one_clear_line_and_never_a_type_error(case, n
     assert said in str(error.value)
     assert error.value.code == 2
     assert len(str(error.value).splitlines()) == 1
+
+
+def test_fc56_a_function_without_parameters_is_called_without_the_files_maker(case):
+    outcomes = case("FC56:no_args", "eager", QUICK)
+    assert operations(outcomes["eager"]) == {"ones": 1, "add": 1}
 
 
 # ── FC59, FC68 to FC70: results and failures ─────────────────────────────────────────────────────
