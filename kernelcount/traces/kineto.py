@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 
@@ -143,7 +143,6 @@ _DECODER: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(list[_UNION])
 
 _EVENTS = "traceEvents"
 _WANTED = frozenset({"deviceProperties"})
-_N = TypeVar("_N", int, float)
 
 
 class KinetoTrace:
@@ -267,14 +266,25 @@ def _place(value: Any) -> int | str | None:
 
 def _number(value: Any) -> float | None:
     """A finite number, also where it is written as text; None otherwise."""
-    return _parsed(value, float)
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _integer(value: Any) -> int | None:
     """A whole number, also where it is written as text or with a decimal point."""
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
-    return _parsed(value, int)
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return None
+    try:
+        return int(value)
+    except ValueError:
+        return None
 
 
 def _integers(value: Any) -> tuple[int, ...] | None:
@@ -282,13 +292,3 @@ def _integers(value: Any) -> tuple[int, ...] | None:
         return None
     numbers = tuple(n for n in map(_integer, value) if n is not None)
     return numbers if len(numbers) == len(value) else None
-
-
-def _parsed(value: Any, to: Callable[[Any], _N]) -> _N | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = to(value)
-        return number if math.isfinite(number) else None
-    except (ValueError, OverflowError):
-        return None

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from kernelcount.errors import UnreadableError
 
@@ -128,10 +129,12 @@ class Source:
                     if not data:
                         break
                     member = zlib.decompressobj(_GZIP_FORMAT)
+                before = member.copy()
                 try:
                     text = member.decompress(data, BLOCK)
                 except zlib.error as error:
                     self.cut_short = f"the compressed stream is damaged ({error})"
+                    yield from _up_to_damage(before, data)
                     return
                 if text:
                     yield text
@@ -157,6 +160,15 @@ class Source:
                 decoder.errors = "surrogatepass"
             if text:
                 yield text.encode("utf-8", "surrogatepass")
+
+
+def _up_to_damage(member: Any, data: bytes) -> Iterator[bytes]:
+    """What a decompressor makes of the bytes before the one at which it fails."""
+    try:
+        for i in range(len(data)):
+            yield member.decompress(data[i : i + 1])
+    except zlib.error:
+        pass
 
 
 def _gathered(blocks: Iterator[bytes]) -> Iterator[bytes]:

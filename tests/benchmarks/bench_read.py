@@ -13,7 +13,6 @@ import argparse
 import gzip
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -195,29 +194,41 @@ print(sum(row.get("cat") == "kernel" and row.get("ph") == "X" for row in rows))
 """
 
 
-def write(path: Path, layout: str, megabytes: float) -> int:
-    """Write a trace of about that size, unless it is there; return how many kernels it holds."""
+class Trace(NamedTuple):
+    """A trace on disk: bytes when unpacked, and kernels."""
+
+    path: Path
+    size: int
+    kernels: int
+
+
+def write(path: Path, layout: str, megabytes: float) -> Trace:
+    """Write a trace of about that size, unless it is there."""
     make = LAYOUTS[layout]
-    few = sum(len(part) for part in make(2000))
-    kernels = round(megabytes * MEGA / (few / 2000))
-    if not path.exists():
-        opened = gzip.open(path, "wt", 1) if path.suffix == ".gz" else path.open("w")  # noqa: SIM115
-        with opened as file:
-            file.writelines(make(kernels))
-    return kernels
+    kernels = round(megabytes * MEGA / (sum(map(len, make(2000))) / 2000))
+    if path.exists():
+        size = path.stat().st_size if path.suffix == ".json" else sum(map(len, make(kernels)))
+        return Trace(path, size, kernels)
+    size = 0
+    with gzip.open(path, "wt", 1) if path.suffix == ".gz" else path.open("w") as file:
+        for part in make(kernels):
+            size += len(part)
+            file.write(part)
+    return Trace(path, size, kernels)
 
 
-def report(path: Path, size: int, kernels: int, runs: int, *, beside_json: bool) -> None:
+def report(trace: Trace, runs: int, *, beside_json: bool) -> None:
     """Measure one trace and print a line for each reader."""
-    ours = [sys.executable, "-m", "kernelcount", "read", str(path), "--format", "json"]
+    path = str(trace.path)
+    ours = [sys.executable, "-m", "kernelcount", "read", path, "--format", "json"]
     best = min((measure(ours) for _ in range(runs)), key=lambda run: run.wall)
     found = json.loads(best.output)["variants"][0]["kernels"]
-    _line(f"{path.name}: kernelcount read", size, best)
-    if found != kernels:
-        print(f"  WRONG: {found} kernels, right: {kernels}")
+    _line(f"{trace.path.name}: kernelcount read", trace.size, best)
+    if found != trace.kernels:
+        print(f"  WRONG: {found} kernels, right: {trace.kernels}")
     if beside_json:
-        plain = measure([sys.executable, "-c", _JSON_READER, str(path)])
-        _line(f"{path.name}: json.load", size, plain)
+        plain = measure([sys.executable, "-c", _JSON_READER, path])
+        _line(f"{trace.path.name}: json.load", trace.size, plain)
 
 
 def _line(what: str, size: int, run: Run) -> None:
@@ -243,12 +254,10 @@ def main() -> None:
         for layout in options.layouts:
             for suffix in (".json", ".json.gz") if options.gzip else (".json",):
                 path = folder / f"{layout}-{options.megabytes:.0f}{suffix}"
-                kernels = write(path, layout, options.megabytes)
-                size = sum(len(part) for part in LAYOUTS[layout](kernels))
-                report(path, size, kernels, options.runs, beside_json=not options.skip_json)
+                trace = write(path, layout, options.megabytes)
+                report(trace, options.runs, beside_json=not options.skip_json)
                 if options.folder is None:
                     path.unlink()
-    print(f"peak of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MiB")
 
 
 if __name__ == "__main__":
