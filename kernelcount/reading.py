@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelcount.errors import UnreadableError, UsageError
-from kernelcount.model import Capture, Environment, Note, Outcome, Unmeasured
+from kernelcount.model import NO_TIME, Capture, Environment, Note, Outcome, Unmeasured
 from kernelcount.timeline import Settled, Timeline, written_twice
 from kernelcount.traces import saved
 from kernelcount.traces.elements import Fault
@@ -244,16 +244,16 @@ def _launch_notes(settled: Settled) -> Iterator[Note]:
             f"{_many(settled.tally.surplus, 'kernel shares', 'kernels share')} a launch with"
             " another",
         )
+
+
+def _oddities(trace: KinetoTrace, settled: Settled) -> Iterator[Note]:
+    timeline = settled.timeline
     if captured := settled.tally.captured:
         yield Note(
             "captured",
             f"{_many(captured, 'launch was', 'launches were')} captured into a CUDA graph"
             " and ran nothing; left out",
         )
-
-
-def _oddities(trace: KinetoTrace, settled: Settled) -> Iterator[Note]:
-    timeline = settled.timeline
     if len(settled.steps) > 1:
         yield Note(
             "several-steps",
@@ -283,6 +283,8 @@ def _oddities(trace: KinetoTrace, settled: Settled) -> Iterator[Note]:
 
 
 def _untimed(settled: Settled) -> int:
+    if NO_TIME not in settled.records.duration_ns:
+        return 0  # as nearly always, and quicker to tell
     return Capture("", records=settled.records).untimed_kernels
 
 

@@ -83,7 +83,7 @@ class Timeline:
         self.regions: list[Range] = []
         self.annotations: set[str] = set()
         self.vendors: set[str] = set()
-        self.first_host_start, self.first_correlation = math.inf, _MOST_NS
+        self._first_start, self._first_correlation = math.inf, _MOST_NS
         self.rows = self.host_rows = self.compiled = 0
         self.phaseless = self.unpaired = self.unended = self.endless = 0
         self._calls: dict[str, int] = {}
@@ -198,17 +198,14 @@ class Timeline:
 
     def _hosts(self, rows: list[Event], *, driver: bool) -> None:
         self.host_rows += len(rows)
-        names = [row.name for row in rows]
-        if not self._calls.keys() >= set(names):
-            self._note_names(set(names))
-        calls = [self._calls[name] for name in names]
+        calls = self._calls_of([row.name for row in rows])
         correlations = [row.args.correlation for row in rows]
         starts, durations = _moments(rows)
-        self._note_first(starts, correlations)
         kinds = set(calls)
         if not kinds.isdisjoint(_CAPTURING):
             self._note_captures(rows, calls, starts)
         if not kinds <= _LAUNCHING:
+            self._note_first(starts, correlations)
             chosen = [call in _LAUNCHING for call in calls]
             rows = list(compress(rows, chosen))
             calls = list(compress(calls, chosen))
@@ -224,26 +221,36 @@ class Timeline:
         )
         self.pairing.add_launches(first)
 
-    def _note_names(self, names: Iterable[str]) -> None:
+    def _calls_of(self, names: list[str]) -> list[int]:
+        try:
+            return [self._calls[name] for name in names]
+        except KeyError:
+            pass
         if len(self._calls) > _MOST_NAMES:  # nobody has an API of so many calls
             self._calls.clear()
-        self._calls.update((name, int(classify(name))) for name in names)
-        self.vendors |= {kind for name in names if (kind := vendor(name))}
+        self._calls.update((name, int(classify(name))) for name in set(names))
+        self.vendors |= {kind for name in set(names) if (kind := vendor(name))}
+        return [self._calls[name] for name in names]
 
-    def _note_first(self, starts: Sequence[float], correlations: Sequence[int | None]) -> None:
-        """What was launched before the first call on the host was launched before the recording."""
-        start = min(starts)
-        if start == NEVER:
-            start = min((start for start in starts if start != NEVER), default=math.inf)
-        self.first_host_start = min(self.first_host_start, start)
-        known = [c for c in correlations if c is not None]
-        self.first_correlation = min(self.first_correlation, min(known, default=_MOST_NS))
+    def _note_first(self, starts: Iterable[float], correlations: Iterable[int | None]) -> None:
+        known = (start for start in starts if start != NEVER)
+        self._first_start = min(self._first_start, min(known, default=math.inf))
+        ids = (c for c in correlations if c is not None and c != NO_TIME)
+        self._first_correlation = min(self._first_correlation, min(ids, default=_MOST_NS))
+
+    def beginning(self) -> tuple[float, int]:
+        """When the first call on the host began, in microseconds, and the first correlation.
+
+        What was launched before was launched before the recording.
+        """
+        self._note_first(self.launches.start, self.launches.correlation)
+        return self._first_start, self._first_correlation
 
     def _note_captures(
         self, rows: list[Event], calls: Sequence[int], starts: Sequence[float]
     ) -> None:
         for row, call, start in zip(rows, calls, starts, strict=True):
-            if call in _CAPTURING:
+            if call in _CAPTURING and start != NEVER:
                 self.captures.mark(row.pid, start, Call(call))
 
     def _ops(self, rows: list[Event]) -> None:
@@ -287,7 +294,7 @@ class Timeline:
     def alike(self) -> list[list[int]]:
         """Groups of records that are alike in all that is kept of them, in order of the file."""
         order = self.order
-        starts = list(map(self.start.__getitem__, order))
+        starts = _picked(self.start, order)
         groups: list[list[int]] = []
         same: dict[tuple[int, ...], list[int]] = {}
         last = NONE
@@ -342,9 +349,8 @@ class Settled:
         order = self._order()
         if timeline.region is not None:
             order = self._in_region(order)
-        calls = timeline.launches.call
         self.launches = len(self.tally.counted)
-        self.graph_launches = sum(calls[i] == Call.GRAPH for i in self.tally.counted)
+        self.graph_launches = timeline.launches.graphs(self.tally.counted)
         self.steps = self._steps(order)
         self.records = self._records(order)
 
@@ -373,23 +379,20 @@ class Settled:
     def _sort_orphans(self) -> None:
         """Tell why kernels have no launch row, as far as that is known."""
         self.early = self.missing = self.unmarked = self.unplaced = 0
-        for i in compress(count(), map(NONE.__eq__, self._launch)):
+        timeline, launch = self.timeline, self._launch
+        alone = list(compress(count(), map(NONE.__eq__, launch))) if NONE in launch else []
+        first_start, first_correlation = timeline.beginning() if alone else (0.0, 0)
+        for i in alone:
+            correlation, start = timeline.correlation[i], timeline.start[i]
             if not self._is_kernel(i) or i in self._dropped:
                 continue
-            if self._before_recording(i):
+            if NO_TIME != correlation < first_correlation or NO_TIME != start < first_start * 1000:
                 self.early += 1
-            elif self.timeline.correlation[i] == NO_TIME:
+            elif correlation == NO_TIME:
                 self.unmarked += 1
             else:
                 self.missing += 1
         self.short = max(0, len(self.tally.blind) - self.unmarked - self.missing)
-
-    def _before_recording(self, record: int) -> bool:
-        timeline = self.timeline
-        correlation, start = timeline.correlation[record], timeline.start[record]
-        return (NO_TIME != correlation < timeline.first_correlation) or (
-            NO_TIME != start < timeline.first_host_start * 1000
-        )
 
     def _order(self) -> Sequence[int]:
         """The records that count by start, those without one last."""
@@ -559,10 +562,14 @@ def _time(row: Event) -> tuple[int, int]:
 
 def _integers(values: list[int | None]) -> array[int]:
     """A column of integers; `NO_TIME` for none. Those that do not fit are hashed."""
-    try:
-        return array("q", values)  # type: ignore[arg-type]
-    except (TypeError, OverflowError):
+    if (missing := values.count(None)) == len(values):
+        return array("q", [NO_TIME]) * missing
+    known: list[int] = values  # type: ignore[assignment]
+    if missing:
         known = [NO_TIME if value is None else value for value in values]
+    try:
+        return array("q", known)
+    except OverflowError:
         return array("q", [v if -(1 << 63) <= v < 1 << 63 else hash(v) for v in known])
 
 

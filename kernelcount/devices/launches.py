@@ -99,6 +99,10 @@ class Launches:
                 inside[i] = outer[thread][position]
         return inside
 
+    def graphs(self, indices: Iterable[int]) -> int:
+        """How many of these calls launch a graph."""
+        return sum(self.call[i] == _GRAPH for i in indices) if _GRAPH in self.call else 0
+
     def same_correlation(self, i: int, other: int) -> bool:
         """Whether two rows bear one correlation."""
         return self.correlation[i] == self.correlation[other]
@@ -290,7 +294,7 @@ class Tally(NamedTuple):
     were left out for that; `surplus`, how many kernels share an ordinary launch with another.
     """
 
-    counted: list[int]
+    counted: Sequence[int]
     lost: list[int]
     blind: list[int]
     captured: int
@@ -308,7 +312,10 @@ def tally(
     """Settle the pairing. `process` names the process of each thread."""
     inside = launches.driver_rows_inside()
     same = {i for i, outer in inside.items() if launches.same_correlation(i, outer)}
-    blind = set(compress(count(), map(NO_TIME.__eq__, launches.correlation)))
+    correlations = launches.correlation
+    blind: set[int] = set()
+    if NO_TIME in correlations:
+        blind = set(compress(count(), map(NO_TIME.__eq__, correlations)))
     twice: set[int] = set()
     if blind or records.dropped or pairing.lacks_records():
         twice = launches.written_twice()
@@ -321,9 +328,9 @@ def tally(
         i for i in unknown if captures.open_at(process[launches.thread[i]], launches.start[i])
     }
     out = captured | twice | inside.keys()
-    counted = [i for i, call in enumerate(launches.call) if call != _MEMORY]
-    if out:
-        counted = [i for i in counted if i not in out]
+    counted: Sequence[int] = range(len(launches))
+    if out or _MEMORY in launches.call:
+        counted = [i for i in counted if launches.call[i] != _MEMORY and i not in out]
     unknown -= captured
     lost, blind = unknown - blind, unknown & blind
     return Tally(counted, sorted(lost), sorted(blind), len(captured), len(twice), surplus)
