@@ -1,6 +1,6 @@
-"""Forty functions over many kinds of op, to hold paper against a GPU.
+"""Functions over many kinds of op, to hold paper against a GPU.
 
-Each takes what `make_inputs` gives: an array of ``n * n`` floats as a square.
+Each takes what ``make_NAME`` gives, or `make_inputs`: an array of ``n * n`` floats as a square.
 """
 
 import torch
@@ -185,3 +185,109 @@ def sorted_rows(x):
 
 def top_ten(x):
     return x.topk(10).values
+
+
+def make_image(device="cuda"):
+    return (torch.randn(8, 16, 64, 64, device=device), torch.randn(32, 16, 3, 3, device=device))
+
+
+def make_convolved(device="cuda"):
+    return make_image(device)
+
+
+def convolved(x, weight):
+    return F.conv2d(x, weight, padding=1).relu()
+
+
+def make_normalised_batch(device="cuda"):
+    return (torch.randn(8, 16, 64, 64, device=device),)
+
+
+def normalised_batch(x):
+    return F.batch_norm(x, None, None, training=True).relu()
+
+
+def make_normalised_groups(device="cuda"):
+    return make_normalised_batch(device)
+
+
+def normalised_groups(x):
+    return F.silu(F.group_norm(x, 4))
+
+
+def make_averaged(device="cuda"):
+    return make_normalised_batch(device)
+
+
+def averaged(x):
+    return F.adaptive_avg_pool2d(F.avg_pool2d(x, 2), 1).flatten(1)
+
+
+def make_attended(device="cuda"):
+    shape = (2, 8, 512, 64)
+    return tuple(torch.randn(shape, device=device, dtype=torch.bfloat16) for _ in range(3))
+
+
+def attended(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def make_attended_by_hand(device="cuda"):
+    return make_attended(device)
+
+
+def attended_by_hand(q, k, v):
+    return ((q @ k.transpose(-2, -1)) * 0.125).softmax(-1) @ v
+
+
+def outer_sum(x):
+    return torch.einsum("i,j->ij", x[0], x[1]) + x
+
+
+def scattered(x):
+    index = torch.arange(x.shape[0], device=x.device)[:, None].expand_as(x)
+    return torch.zeros_like(x).scatter_add(0, index, x)
+
+
+def put(x):
+    rows = torch.arange(0, 1024, 4, device=x.device)
+    return x.index_put((rows,), x[rows] * 2)
+
+
+def chosen(x):
+    return x[x > 1]
+
+
+def clipped_norm(x):
+    return x * (1 / x.norm()).clamp(max=1)
+
+
+def make_gradient(device="cuda"):
+    return (torch.randn(256, 1024, device=device, requires_grad=True),)
+
+
+def gradient(x):
+    (grad,) = torch.autograd.grad((x.sigmoid() * x).sum(), x)
+    return grad
+
+
+def make_trained(device="cuda"):
+    model = torch.nn.Sequential(
+        torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.Linear(512, 10)
+    ).to(device)
+    return model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(64, 256, device=device)
+
+
+def trained(model, optimizer, x):
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
+
+
+def make_adam(device="cuda"):
+    model, _, x = make_trained(device)
+    return model, torch.optim.Adam(model.parameters()), x
+
+
+def adam(model, optimizer, x):
+    trained(model, optimizer, x)

@@ -1,7 +1,14 @@
-"""A Llama and a GPT-2 of four layers from transformers, with random weights, in eval mode."""
+"""A Llama, a BERT and a GPT-2 of four layers from transformers, random weights, in eval mode."""
 
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers import (
+    BertConfig,
+    BertModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+)
 
 
 class Llama(torch.nn.Module):
@@ -15,6 +22,15 @@ class Llama(torch.nn.Module):
 
     def forward(self, ids):
         return self.model(ids, use_cache=False).logits
+
+
+class Bert(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = BertModel(BertConfig(num_hidden_layers=4)).eval()
+
+    def forward(self, ids):
+        return self.model(ids).last_hidden_state
 
 
 class GPT2(torch.nn.Module):
