@@ -16,7 +16,7 @@ from kernelcount.model import Environment, Job, Outcome, Report, Run, Target, Un
 from kernelcount.traces import saved
 
 if TYPE_CHECKING:
-    from kernelcount.runners import Results
+    from kernelcount.runners import Results, Runner
 
 _LONGEST_TIMEOUT = 1e9  # seconds; more is no number to wait for
 
@@ -39,17 +39,15 @@ class Answer:
         return UsageError.code if self.unwritten else self.report.exit_code
 
 
-def run(job: Job, runner: Callable[..., object], progress: Callable[[str], None]) -> Answer:
+def run(job: Job, runner: Runner, progress: Callable[[str], None]) -> Answer:
     """Count a target as the job says, by one of `runners`' functions.
 
     Raises KernelcountError where nothing could be asked of the target at all.
     """
-    from kernelcount.runners import Results
     from kernelcount.worker import steps
 
     check_job(job)
     results = runner(job, progress)
-    assert isinstance(results, Results)
     runs: dict[int | None, list[Outcome]] = {}
     for step in steps(job):
         runs.setdefault(step.size, []).append(results.outcomes[step.index])

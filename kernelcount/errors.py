@@ -19,6 +19,12 @@ class KernelcountError(Exception):
 
     code = 2
 
+    def __init__(self, text: str, code: int | None = None) -> None:
+        """`code`: the exit code, where it is not the class's own."""
+        super().__init__(text)
+        if code is not None:
+            self.code = code
+
 
 class UsageError(KernelcountError):
     """A flag, a target or its inputs are not what they must be."""

@@ -10,13 +10,13 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import compress, islice
+from operator import add, le
 from typing import Literal
 
 Activity = Literal["kernel", "copy", "fill", "aten", "generated"]
 """Device records are kernels, copies (memcpy) and fills (memset). Where no GPU was involved, the
 records are CPU operations: ATen ops that do work, and kernels that Inductor generated."""
-
-GPU_ACTIVITIES: tuple[Activity, ...] = ("kernel", "copy", "fill")
 
 NO_TIME = -(1 << 63)
 """In a column of nanoseconds: the time is missing or invalid."""
@@ -225,6 +225,8 @@ class Capture:
     def untimed_kernels(self) -> int:
         """Kernels whose duration is missing or invalid: counted, left out of the times."""
         r = self.records
+        if NO_TIME not in r.duration_ns:
+            return 0
         kernel = [w.activity == "kernel" for w in r.works]
         pairs = zip(r.work, r.duration_ns, strict=True)
         return sum(1 for w, d in pairs if d == NO_TIME and kernel[w])
@@ -237,47 +239,48 @@ class Capture:
         """
         r = self.records
         kernel = [w.activity == "kernel" for w in r.works]
+        starts, durations = r.start_ns, r.duration_ns
+        if not all(kernel) or NO_TIME in durations or NO_TIME in starts:
+            columns = zip(r.work, starts, durations, strict=True)
+            timed = [kernel[w] and NO_TIME not in (s, d) for w, s, d in columns]
+            starts = array("q", compress(starts, timed))
+            durations = array("q", compress(durations, timed))
+        if all(map(le, map(add, starts, durations), islice(starts, 1, None))):
+            return sum(durations)  # nothing overlaps, as nearly always
         busy, until = 0, NO_TIME
         # The records are in order of start, so one pass with the end reached so far is enough.
-        for w, start, duration in zip(r.work, r.start_ns, r.duration_ns, strict=True):
-            if not kernel[w] or NO_TIME in (start, duration):
-                continue
-            end = start + duration
+        for start, end in zip(starts, map(add, starts, durations), strict=True):
             if end > until:
                 busy += end - max(start, until)
                 until = end
         return busy
 
+    def _sums(self) -> dict[tuple[int, int], tuple[int, int | None]]:
+        """Number and time of the records by work and lane, in the order of their first."""
+        r = self.records
+        number = Counter(zip(r.work, r.lane, strict=True))
+        time: dict[tuple[int, int], int | None] = dict.fromkeys(number)
+        for key, duration in zip(zip(r.work, r.lane, strict=True), r.duration_ns, strict=True):
+            if duration != NO_TIME:
+                time[key] = duration + (time[key] or 0)
+        return {key: (n, time[key]) for key, n in number.items()}
+
     def devices(self) -> dict[str, DeviceTally]:
         """Kernels and kernel time by device number."""
         r = self.records
-        kernel = [w.activity == "kernel" for w in r.works]
-        count: Counter[int] = Counter()
-        time: Counter[int] = Counter()
-        for w, lane, duration in zip(r.work, r.lane, r.duration_ns, strict=True):
-            if kernel[w]:
-                count[lane] += 1
-                if duration != NO_TIME:
-                    time[lane] += duration
         tally: dict[str, DeviceTally] = {}
-        for lane, n in count.items():
-            device = r.lanes[lane].device
-            old = tally.get(device, DeviceTally(0, 0))
-            tally[device] = DeviceTally(old.kernels + n, old.kernel_time_ns + time[lane])
+        for (work, lane), (n, time) in self._sums().items():
+            if r.works[work].activity == "kernel":
+                device = r.lanes[lane].device
+                old = tally.get(device, DeviceTally(0, 0))
+                tally[device] = DeviceTally(old.kernels + n, old.kernel_time_ns + (time or 0))
         return dict(sorted(tally.items()))
 
     def rows(self) -> tuple[Row, ...]:
         """Records by name and label, in the order in which each first ran."""
-        r = self.records
-        count: dict[int, int] = {}
-        time: dict[int, int] = {}
-        for w, duration in zip(r.work, r.duration_ns, strict=True):
-            count[w] = count.get(w, 0) + 1
-            if duration != NO_TIME:
-                time[w] = time.get(w, 0) + duration
         merged: dict[tuple[str, str | None, Activity], Row] = {}
-        for w, n in count.items():
-            work = r.works[w]
+        for (index, _), (n, time) in self._sums().items():
+            work = self.records.works[index]
             key = (work.name, work.caption, work.activity)
             old = merged.get(key)
             merged[key] = Row(
@@ -285,7 +288,7 @@ class Capture:
                 work.caption,
                 work.activity,
                 n + (old.count if old else 0),
-                _add(old.time_ns if old else None, time.get(w)),
+                _add(old.time_ns if old else None, time),
             )
         return tuple(merged.values())
 

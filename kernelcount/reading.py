@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelcount.errors import UnreadableError, UsageError
-from kernelcount.model import NO_TIME, Capture, Environment, Note, Outcome, Unmeasured
+from kernelcount.model import Capture, Environment, Note, Outcome, Unmeasured
 from kernelcount.timeline import Settled, Timeline, written_twice
 from kernelcount.traces import saved
 from kernelcount.traces.elements import Fault
@@ -192,7 +192,7 @@ def _notes(trace: KinetoTrace, settled: Settled) -> Iterator[Note]:
             f"{_many(settled.duplicates, 'record stood', 'records stood')} there twice, alike in"
             " every field; counted once",
         )
-    if untimed := _untimed(settled):
+    if untimed := Capture("", records=settled.records).untimed_kernels:
         yield Note(
             "untimed-kernels",
             f"{_many(untimed, 'kernel has', 'kernels have')} no valid time: counted, left out of"
@@ -280,12 +280,6 @@ def _oddities(trace: KinetoTrace, settled: Settled) -> Iterator[Note]:
         )
     if len(timeline.vendors) > 1:
         yield Note("several-vendors", f"calls of {' and '.join(sorted(timeline.vendors))}")
-
-
-def _untimed(settled: Settled) -> int:
-    if NO_TIME not in settled.records.duration_ns:
-        return 0  # as nearly always, and quicker to tell
-    return Capture("", records=settled.records).untimed_kernels
 
 
 def _environment(header: dict[str, Any], timeline: Timeline) -> Environment:

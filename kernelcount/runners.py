@@ -164,9 +164,7 @@ class _Listener:
             return
         hopeless = (whole or self.step is None) and not self.results.outcomes
         if hopeless or code == Interrupted.code:
-            error = KernelcountError(text)
-            error.code = code
-            raise error
+            raise KernelcountError(text, code)
         step = self.steps[first]
         self.results.settle(first, Unmeasured(step.variant, text.splitlines()[0], None, code), text)
 

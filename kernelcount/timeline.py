@@ -18,7 +18,8 @@ from operator import eq, le
 from typing import Any, NamedTuple
 
 from kernelcount.devices.calls import Call, classify, vendor
-from kernelcount.devices.launches import (
+from kernelcount.labels import Labels
+from kernelcount.launches import (
     NEVER,
     NONE,
     Answers,
@@ -28,7 +29,6 @@ from kernelcount.devices.launches import (
     Tally,
     tally,
 )
-from kernelcount.labels import Labels
 from kernelcount.model import NO_TIME, Activity, Lane, Records, Step, Work
 from kernelcount.traces.kineto import (
     Annotation,

@@ -155,9 +155,7 @@ class _Failure:
 
     def error(self) -> KernelcountError:
         """The same as an error that ends the whole job."""
-        error = KernelcountError(self.said)
-        error.code = self.code
-        return error
+        return KernelcountError(self.said, self.code)
 
 
 class _Session:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from textwrap import dedent
 
 import pytest
+from traces.rows import read
 
 from kernelcount import app, runners
 from kernelcount.model import Job, Outcome
@@ -36,6 +37,12 @@ def count(monkeypatch) -> Callable[..., dict[str, Outcome]]:
     yield counted
     before.restore()
     torch.compiler.reset()
+
+
+@pytest.fixture
+def trace(tmp_path) -> Callable[..., Outcome]:
+    """Read a trace of these rows."""
+    return lambda *rows, **options: read(tmp_path, list(rows), **options)
 
 
 @pytest.fixture

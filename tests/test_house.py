@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 LAYERS = (
     {"model", "errors"},
     {"traces", "devices", "render", "target", "inputs", "variants", "labels", "memory"},
+    {"launches"},
     {"timeline", "operations", "paper", "probes", "state"},
     {"reading"},
     {"capture"},

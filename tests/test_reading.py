@@ -11,7 +11,6 @@ from traces.rows import (
     launch,
     notes,
     op,
-    read,
     reason,
     row,
     seen,
@@ -22,12 +21,6 @@ from kernelcount.model import Capture, Unmeasured
 from kernelcount.reading import ANOTHER_PROFILER, read_file, read_trace
 
 WHOLE = [launch(1, 10), kernel(1, 100), launch(2, 20), kernel(2, 110)]
-
-
-@pytest.fixture
-def trace(tmp_path):
-    """Read a trace of these rows."""
-    return lambda *rows, **options: read(tmp_path, list(rows), **options)
 
 
 @pytest.fixture

@@ -14,17 +14,10 @@ from traces.rows import (
     launch,
     notes,
     op,
-    read,
     reason,
     row,
     seen,
 )  # fmt: skip
-
-
-@pytest.fixture
-def trace(tmp_path):
-    """Read a trace of these rows."""
-    return lambda *rows, **options: read(tmp_path, list(rows), **options)
 
 
 def counts(outcome):

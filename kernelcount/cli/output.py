@@ -18,7 +18,6 @@ from kernelcount.errors import KernelcountError, UsageError
 if TYPE_CHECKING:
     from kernelcount.app import Answer
 
-NARROWEST, WIDEST = 40, 120
 _QUIET = 2.0  # seconds before progress is shown: shorter runs need none
 _EVERY = 5.0  # seconds between lines where stderr is no terminal
 _REDRAW = 0.1
@@ -123,8 +122,7 @@ def _colour() -> bool:
 
 
 def _width(output: Path | None) -> int:
-    columns = shutil.get_terminal_size((80, 24)).columns if output is None else 80
-    return max(NARROWEST, min(columns, WIDEST))
+    return shutil.get_terminal_size((80, 24)).columns if output is None else 80
 
 
 class Status:
