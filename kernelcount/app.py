@@ -47,6 +47,8 @@ def run(job: Job, runner: Runner, progress: Callable[[str], None]) -> Answer:
     from kernelcount.worker import steps
 
     check_job(job)
+    if job.gpu is not None:
+        job = replace(job, device="paper")
     results = runner(job, progress)
     runs: dict[int | None, list[Outcome]] = {}
     for step in steps(job):
@@ -115,12 +117,12 @@ def check_job(job: Job) -> None:
 def _check_paper(job: Job) -> None:
     from kernelcount import paper
 
-    if job.gpu is not None and job.device != "paper":
+    if job.gpu is not None and job.device not in (None, "paper"):
         raise UsageError(f"--gpu {job.gpu}: this is the card that --device paper counts for")
-    if job.device == "paper":
+    if job.device == "paper" or job.gpu is not None:
         paper.find(job.gpu)
         if job.traces:
-            raise UsageError("--trace: nothing runs on paper, so there is no trace")
+            raise UsageError(paper.NO_TRACE)
 
 
 def check_files(reads: Sequence[Path] = (), **files: Path | None) -> None:

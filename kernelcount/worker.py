@@ -165,7 +165,7 @@ class _Session:
         send(Progress("importing torch"))
         import torch  # noqa: F401
 
-        from kernelcount import devices, variants
+        from kernelcount import devices, paper, variants
         from kernelcount.paper import gpu
         from kernelcount.probes import compiler
 
@@ -194,6 +194,8 @@ class _Session:
         self.device: Any
         self.device, self.device_name = devices.choose(job.device)
         if self.device.kind == "paper":
+            if job.traces:
+                raise UsageError(paper.NO_TRACE)
             self.device = gpu.of_card(job.gpu)
         self.environment = replace(self.device.environment(), kernelcount=__version__)
         self._evaluate()

@@ -19,7 +19,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def count(monkeypatch) -> Callable[..., dict[str, Outcome]]:
-    """Run a target in this process: the outcome of each variant, eager alone by default."""
+    """Run a target in this process: the outcome of each variant, by default eager on the CPU."""
     import torch
 
     from kernelcount.state import UserState
@@ -27,6 +27,7 @@ def count(monkeypatch) -> Callable[..., dict[str, Outcome]]:
     before = UserState(None, ((), {}), backward=False)  # a module may set defaults for all
 
     def counted(spec: str, *variants: str, **options) -> dict[str, Outcome]:
+        options = {"device": "cpu", **options}
         job = Job(spec, variants=variants or ("eager",), **options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch's own, on what it cannot trace

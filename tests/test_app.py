@@ -107,6 +107,19 @@ def answer(job, *outcomes, said=()):
 
 
 FINE = Capture("eager", records=Records())
+
+
+def test_naming_a_card_means_paper():
+    asked = []
+
+    def runner(job, _):
+        asked.append(job.device)
+        return Results(job, {0: FINE, 1: FINE})
+
+    app.run(Job(SPEC, gpu="A100"), runner, lambda _: None)
+    assert asked == ["paper"]
+
+
 RAISED = "raised ValueError: bad\nTraceback (most recent call last):\n  ..."
 
 
@@ -176,7 +189,7 @@ def test_captures_that_cannot_be_saved_leave_the_answer_as_it_is(tmp_path):
 def test_saved_captures_are_read_back_with_the_same_counts(count, tmp_path):
     from kernelcount import runners
 
-    job = Job(SPEC, variants=("eager", "compile:backend=eager"))
+    job = Job(SPEC, device="cpu", variants=("eager", "compile:backend=eager"))
     ran = app.run(job, runners.in_process, lambda _: None)
     app.save(ran, tmp_path / "saved.json")
     read = app.read([tmp_path / "saved.json"], None, lambda *_: None)

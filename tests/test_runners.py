@@ -47,7 +47,9 @@ def test_a_crash_costs_its_variant_and_says_where(target):
             return x + 1
     """)
     other = f"{path}:g"
-    results = in_worker(Job(f"{path}:f", sizes=(4,), variants=("eager", other)), quiet)
+    results = in_worker(
+        Job(f"{path}:f", device="cpu", sizes=(4,), variants=("eager", other)), quiet
+    )
     assert results.outcomes[0] == Unmeasured(
         "eager", "the process died of SIGSEGV at users.py:5, in f", None, 3
     )
@@ -57,7 +59,7 @@ def test_a_crash_costs_its_variant_and_says_where(target):
 
 def test_a_process_that_ends_itself_costs_its_variant(target):
     path = target("import os\ndef f(x):\n    os._exit(0)")
-    results = in_worker(Job(f"{path}:f", sizes=(4,), variants=EAGER), quiet)
+    results = in_worker(Job(f"{path}:f", device="cpu", sizes=(4,), variants=EAGER), quiet)
     reason = "the process ended itself with exit code 0 (warm-up, call 1)"
     assert results.outcomes[0] == Unmeasured("eager", reason, None, 3)
 
@@ -65,7 +67,7 @@ def test_a_process_that_ends_itself_costs_its_variant(target):
 def test_one_that_ends_while_the_module_is_imported_ends_the_job(target):
     path = target("import os\nos._exit(0)")
     with pytest.raises(KernelcountError, match="ended itself with exit code 0") as error:
-        in_worker(Job(f"{path}:f", sizes=(4,)), quiet)
+        in_worker(Job(f"{path}:f", device="cpu", sizes=(4,)), quiet)
     assert error.value.code == 2
     assert "importing" in str(error.value)
 
@@ -84,7 +86,9 @@ def test_out_of_time_says_which_line_it_was_at_and_leaves_no_child_behind(target
                 time.sleep(0.01)
     """)
     began = time.monotonic()
-    results = in_worker(Job(f"{path}:f", sizes=(4,), variants=EAGER, timeout=1.0), quiet)
+    results = in_worker(
+        Job(f"{path}:f", device="cpu", sizes=(4,), variants=EAGER, timeout=1.0), quiet
+    )
     assert time.monotonic() - began < 30
     reason = "no answer within --timeout 1 s; it was at users.py:12, in f"
     assert results.outcomes[0] == Unmeasured("eager", reason, None, 3)
@@ -96,7 +100,7 @@ def test_out_of_time_says_which_line_it_was_at_and_leaves_no_child_behind(target
 def test_an_import_that_never_ends_is_ended(target):
     path = target("import time\nwhile True: time.sleep(0.01)")
     with pytest.raises(KernelcountError, match="no answer within --timeout 1 s") as error:
-        in_worker(Job(f"{path}:f", sizes=(4,), timeout=1.0), quiet)
+        in_worker(Job(f"{path}:f", device="cpu", sizes=(4,), timeout=1.0), quiet)
     assert str(error.value).endswith("it was at users.py:3, in <module>")
     assert error.value.code == 3
 
@@ -120,7 +124,7 @@ def test_a_function_that_does_everything_wrong_but_works_is_counted(target):
             return x + 1
     """)
     began = time.monotonic()
-    results = in_worker(Job(f"{path}:f", sizes=(4,), variants=EAGER), quiet)
+    results = in_worker(Job(f"{path}:f", device="cpu", sizes=(4,), variants=EAGER), quiet)
     assert operations(results.outcomes[0]) == {"add": 1}
     assert time.monotonic() - began < 60
     assert left_over(path) == []
@@ -129,7 +133,7 @@ def test_a_function_that_does_everything_wrong_but_works_is_counted(target):
 def test_keyboard_interrupt_raised_by_the_function_interrupts(target):
     path = target("def f(x):\n    raise KeyboardInterrupt")
     with pytest.raises(KernelcountError, match="the function raised KeyboardInterrupt") as error:
-        in_worker(Job(f"{path}:f", sizes=(4,)), quiet)
+        in_worker(Job(f"{path}:f", device="cpu", sizes=(4,)), quiet)
     assert error.value.code == 130
 
 
@@ -143,7 +147,7 @@ def test_a_worker_ends_with_its_parent(target, tmp_path):
     code = f"""
 from kernelcount.runners import in_worker
 from kernelcount.model import Job
-in_worker(Job({path + ":f"!r}, sizes=(4,)), lambda _: None)
+in_worker(Job({path + ":f"!r}, device="cpu", sizes=(4,)), lambda _: None)
 """
     parent = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     pid = tmp_path / "pid"
@@ -198,7 +202,9 @@ def test_in_process_leaves_arguments_and_folder_of_the_program_alone(target, mon
             raise ValueError("bad")
     """)
     argv, folder = [*sys.argv], Path.cwd()
-    results = in_process(Job(f"{path}:f", sizes=(4,), variants=("eager", "compile")), quiet)
+    results = in_process(
+        Job(f"{path}:f", device="cpu", sizes=(4,), variants=("eager", "compile")), quiet
+    )
     assert (sys.argv, Path.cwd()) == (argv, folder)
     assert [o.code for o in results.outcomes.values()] == [2, 3]
 
@@ -207,7 +213,7 @@ def test_in_process_a_keyboard_interrupt_is_the_callers(target, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     path = target("def f(x):\n    raise KeyboardInterrupt")
     with pytest.raises(KeyboardInterrupt):
-        in_process(Job(f"{path}:f", sizes=(4,)), quiet)
+        in_process(Job(f"{path}:f", device="cpu", sizes=(4,)), quiet)
 
 
 # ── outcomes of a job ────────────────────────────────────────────────────────────────────────────

@@ -24,7 +24,9 @@ def performed(monkeypatch):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             worker.perform(
-                Job(spec, variants=variants or ("eager",), **options), first, messages.append
+                Job(spec, variants=variants or ("eager",), **{"device": "cpu", **options}),
+                first,
+                messages.append,
             )
         return messages
 

@@ -60,13 +60,13 @@ def _nearest(text: str, kind: str) -> str:
 
 
 def choose(text: str | None) -> tuple[Device, str]:
-    """The device asked for, or the GPU here, or the CPU.
+    """The device asked for, or the GPU here, or paper.
 
     Raises UsageError for an unknown name, NotMeasuredError where there is no such device.
     """
     if text is None:
-        text = next((n for n in ("cuda", "xpu") if DEVICES[n].missing() is None), "cpu")
+        text = next((n for n in ("cuda", "xpu") if DEVICES[n].missing() is None), "paper")
     device, name = parse(text)
     if reason := device.missing():
-        raise NotMeasuredError(f"{reason}; --device cpu counts operations on the CPU")
+        raise NotMeasuredError(f"{reason}; --device paper counts without a GPU")
     return device, name

@@ -2,3 +2,6 @@
 
 from kernelcount.paper.cards import CARDS as CARDS
 from kernelcount.paper.cards import find as find
+
+NO_TRACE = "--trace: nothing runs on paper, so there is no trace"
+"""Why a trace is refused."""

@@ -42,7 +42,7 @@ def kernelcount(monkeypatch, capfdbinary, count):
 
 # ── a good run ───────────────────────────────────────────────────────────────────────────────────
 
-ONE = ("--variant", "eager")
+ONE = ("--variant", "eager", "--device", "cpu")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_saved_captures_and_the_report_are_written_and_read_again(kernelcount, t
 def test_traces_of_several_variants_go_to_several_files(kernelcount, target, tmp_path):
     path = target("def f(x): return x + 1\ndef g(x): return x * 1")
     variants = ("--variant", "eager", "--variant", "compile:backend=eager")
-    trace = ("--trace", tmp_path / "t.json.gz", "--size", "4")
+    trace = ("--trace", tmp_path / "t.json.gz", "--size", "4", "--device", "cpu")
     code, _, err = kernelcount("run", f"{path}:f", *variants, *trace)
     assert code == 0, err
     made = sorted(p.name for p in tmp_path.glob("t.*"))
@@ -131,7 +131,7 @@ def test_where_the_function_raises_there_is_a_document_with_an_error_and_the_oth
         def g(x):
             return x + 1
     """)
-    variants = ("--variant", "eager", "--variant", f"{spec}:g", "--size", "4")
+    variants = ("--variant", "eager", "--variant", f"{spec}:g", "--size", "4", "--device", "cpu")
     code, out, err = kernelcount("run", f"{spec}:f", *variants, "--format", "json")
     document = json.loads(out)
     assert code == 2
@@ -147,7 +147,7 @@ def test_where_the_function_raises_there_is_a_document_with_an_error_and_the_oth
 def test_an_error_of_both_variants_is_told_once(kernelcount, target):
     spec = target("def f(x): raise ValueError('bad')") + ":f"
     variants = ("--variant", "eager", "--variant", "compile:backend=eager", "--size", "4")
-    code, out, err = kernelcount("run", spec, *variants)
+    code, out, err = kernelcount("run", spec, *variants, "--device", "cpu")
     assert code == 2
     assert err.count("Traceback") == 1
     assert err.startswith("kernelcount: eager, compile:backend=eager: raised ValueError: bad\n")

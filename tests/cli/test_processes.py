@@ -15,7 +15,7 @@ import pytest
 from counting import CASES
 
 COMMAND = [sys.executable, "-m", "kernelcount"]
-TINY = ("--size", "4", "--variant", "eager")
+TINY = ("--size", "4", "--variant", "eager", "--device", "cpu")
 
 
 def kernelcount(*arguments, **options):
@@ -31,6 +31,16 @@ def test_whatever_the_function_prints_stdout_is_one_document():
     assert json.loads(done.stdout)["variants"][0]["cpu_ops"] == {"aten": 1, "generated": 0}
     for text in ("loading my", "banner from C code", '"not": "yours"', "child process", "bye"):
         assert text in done.stderr
+
+
+def test_without_a_gpu_and_a_wish_it_is_counted_on_paper():
+    spec = f"{CASES / 'operations.py'}:add_relu"
+    done = kernelcount("run", spec, "--size", "1e10", "--variant", "eager", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    (eager,) = document["variants"]
+    assert document["environment"]["kind"] == eager["basis"] == "paper"
+    assert (eager["kernels"], eager["transfers"]) == (2, 4.0)
 
 
 def test_a_module_that_reads_the_arguments_and_sets_defaults_is_respected():
