@@ -11,8 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelcount import __version__
-from kernelcount.errors import KernelcountError, UsageError, UserCodeError
-from kernelcount.model import Environment, Job, Outcome, Report, Run, Target, Unmeasured
+from kernelcount.errors import Interrupted, KernelcountError, UsageError, UserCodeError
+from kernelcount.model import (
+    Beside,
+    Capture,
+    Environment,
+    Job,
+    Outcome,
+    Report,
+    Run,
+    Target,
+    Unmeasured,
+)
 from kernelcount.traces import saved
 
 if TYPE_CHECKING:
@@ -39,28 +49,66 @@ class Answer:
         return UsageError.code if self.unwritten else self.report.exit_code
 
 
-def run(job: Job, runner: Runner, progress: Callable[[str], None]) -> Answer:
+def run(
+    job: Job, runner: Runner, progress: Callable[[str], None], beside: Runner | None = None
+) -> Answer:
     """Count a target as the job says, by one of `runners`' functions.
+
+    `beside` counts on paper what was measured on a GPU; None: paper is not asked.
 
     Raises KernelcountError where nothing could be asked of the target at all.
     """
-    from kernelcount.worker import steps
+    from kernelcount import worker
 
     check_job(job)
     if job.gpu is not None:
         job = replace(job, device="paper")
     results = runner(job, progress)
-    runs: dict[int | None, list[Outcome]] = {}
-    for step in steps(job):
-        runs.setdefault(step.size, []).append(results.outcomes[step.index])
+    papers = _on_paper(results, beside, progress) if beside is not None else {}
+    runs: dict[int | None, list[worker.Step]] = {}
+    for step in worker.steps(job):
+        runs.setdefault(step.size, []).append(step)
     target = next(iter(results.targets.values()), Target(job.spec, ()))
     report = Report(
         "run",
         replace(results.environment, kernelcount=__version__),
-        tuple(Run(tuple(outcomes), size) for size, outcomes in runs.items()),
+        tuple(
+            Run(
+                tuple(results.outcomes[s.index] for s in of_size),
+                size,
+                tuple(papers.get(s.index) for s in of_size),
+            )
+            for size, of_size in runs.items()
+        ),
         target,
     )
     return Answer(report, _said(results), tuple(results.unwritten))
+
+
+def _on_paper(
+    results: Results, runner: Runner, progress: Callable[[str], None]
+) -> dict[int, Beside]:
+    """What paper says, by step, of the steps that were measured on a GPU."""
+    from kernelcount import comparison, paper
+
+    measured = {i: o for i, o in results.outcomes.items() if isinstance(o, Capture)}
+    device = results.environment.device
+    if results.environment.kind != "cuda" or not measured:
+        return {}
+    card = paper.of_device(device or "")
+    if card is None:
+        known = ", ".join(paper.CARDS)
+        reason = f"no figures of {device} are at hand, only of {known} (--gpu)"
+        return {i: Beside(Unmeasured(o.name, reason)) for i, o in measured.items()}
+    job = replace(results.job, device="paper", gpu=card.name, traces=())
+    try:
+        expected = runner(job, lambda text: progress(f"on paper, {text}")).outcomes
+    except Interrupted:
+        raise
+    except KernelcountError as error:
+        reason = str(error).partition("\n")[0]
+        return {i: Beside(Unmeasured(o.name, reason)) for i, o in measured.items()}
+    return {i: comparison.beside(outcome, expected[i]) for i, outcome in measured.items()}
 
 
 def _said(results: Results) -> tuple[str, ...]:

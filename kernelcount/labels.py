@@ -12,6 +12,9 @@ from itertools import compress, count
 from operator import eq, le
 
 _NOT_OPERATORS = ("autograd::", "torch::autograd::")
+Label = tuple[str | None, str | None]
+"""The outermost op round a launch, and the innermost."""
+
 _NONE, _MOST = -1, 1 << 62
 _BEFORE_ALL = float("-inf")
 _TOUCH = 0.0007  # microseconds by which sums of times in traces may be wrong
@@ -58,15 +61,16 @@ class Labels:
                 reached = max(reached, self._start[i] + self._duration[i] - _TOUCH)
         return number
 
-    def resolve(self, processes: Sequence[object]) -> dict[object, dict[int, str | None]]:
-        """By process, the label of each External id: `add` for ``aten::add``, other names kept.
+    def resolve(self, processes: Sequence[object]) -> dict[object, dict[int, Label]]:
+        """By process, the label of each External id, and the op that bears the id itself.
 
-        `processes` names the process of each thread: External ids are counted in each anew.
+        `add` stands for ``aten::add``; other names are kept. `processes` names the process of each
+        thread: External ids are counted in each anew.
         """
         short = [_label(name) for name in self._names]
         operators = [label is not None for label in short]
         chosen = list(compress(range(len(self)), map(operators.__getitem__, self._name)))
-        labels: dict[object, dict[int, str | None]] = {}
+        labels: dict[object, dict[int, Label]] = {}
         for thread, indices in self._by_thread(chosen).items():
             found = labels.setdefault(processes[thread], {})
             columns = (self._name, self._start, self._duration, self._external)
@@ -78,7 +82,7 @@ class Labels:
                     label = short[name]
                 end = start + duration - _TOUCH
                 reached = max(reached, end)
-                found[external] = label
+                found[external] = (label, short[name])
             found.pop(_NONE, None)
         return labels
 

@@ -53,8 +53,9 @@ class Target:
 class Work:
     """What ran: identity and launch configuration of a record.
 
-    `label` is the ATen op that launched it, or None where it is not known. `grid` and `block` are
-    in blocks and threads, `shared_memory` in bytes.
+    `label` is the op that launched it, the outermost one where ops call each other, and `op` the
+    innermost; None where that is not known. `grid` and `block` are in blocks and threads,
+    `shared_memory` in bytes.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Work:
     block: tuple[int, ...] | None = None
     registers: int | None = None
     shared_memory: int | None = None
+    op: str | None = None
 
     @property
     def caption(self) -> str | None:
@@ -307,6 +309,40 @@ Outcome = Capture | Unmeasured
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """Kernels of one call, `name`, that were measured and that paper has; `detail` in words."""
+
+    name: str
+    measured: int
+    paper: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The count on paper of a variant that was measured, and where the two differ.
+
+    `same_calls`: the same was called, only that calls of a library launch more kernels than paper
+    can know; then the bytes that paper models are those of what ran.
+    """
+
+    outcome: Outcome
+    differences: tuple[Difference, ...] = ()
+    same_calls: bool = False
+
+    @property
+    def kernels(self) -> int | None:
+        """Kernels on paper; None where paper could not tell."""
+        return self.outcome.count("kernel") if isinstance(self.outcome, Capture) else None
+
+    @property
+    def paper(self) -> Paper | None:
+        """What paper worked out, where it is about what ran."""
+        known = isinstance(self.outcome, Capture) and self.same_calls
+        return self.outcome.paper if known and isinstance(self.outcome, Capture) else None
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """What a run is asked to do, as the flags of `kernelcount run` say it.
 
@@ -332,10 +368,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The outcomes of one target at one size (`size` None: the trace or file has no such thing)."""
+    """The outcomes of one target at one size (`size` None: the trace or file has no such thing).
+
+    `besides`: what paper says of each outcome, in their order; empty where it was not asked.
+    """
 
     outcomes: tuple[Outcome, ...]
     size: int | None = None
+    besides: tuple[Beside | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

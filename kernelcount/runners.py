@@ -105,15 +105,23 @@ def in_process(job: Job, progress: Watcher) -> Results:
     return results
 
 
-def in_worker(job: Job, progress: Watcher) -> Results:
-    """Do the job in worker processes. Raises KernelcountError where it cannot be done at all."""
+def in_worker(job: Job, progress: Watcher, *, quiet: bool = False) -> Results:
+    """Do the job in worker processes. Raises KernelcountError where it cannot be done at all.
+
+    `quiet`: what the user's code prints is thrown away, as where it was printed once already.
+    """
     results = Results(job)
     with tempfile.TemporaryDirectory(prefix="kernelcount-", ignore_cleanup_errors=True) as folder:
         packed = json.dumps(msgspec.to_builtins(job))  # unlike msgspec's, it takes any file name
         Path(folder, "job").write_text(packed, encoding="ascii")
         while (first := _first_left(results)) is not None:
-            _Worker(results, progress, Path(folder), first).run()
+            _Worker(results, progress, Path(folder), first, quiet=quiet).run()
     return results
+
+
+def quietly(job: Job, progress: Watcher) -> Results:
+    """As `in_worker`; what the user's code prints is thrown away."""
+    return in_worker(job, progress, quiet=True)
 
 
 def _first_left(results: Results) -> int | None:
@@ -177,7 +185,10 @@ def name_of(step: worker.Step, job: Job) -> str:
 class _Worker:
     """One worker process, from its start to its end."""
 
-    def __init__(self, results: Results, progress: Watcher, folder: Path, first: int) -> None:
+    def __init__(
+        self, results: Results, progress: Watcher, folder: Path, first: int, *, quiet: bool
+    ) -> None:
+        self.quiet = quiet
         self.job, self.folder, self.first = results.job, folder, first
         self.listener = _Listener(results, progress)
         self.token = uuid.uuid4().hex
@@ -210,13 +221,18 @@ class _Worker:
             folder=str(self.folder),
             first=self.first,
         )
+        # Whatever the user's code prints, from wherever, goes to stderr.
+        to = subprocess.DEVNULL if self.quiet else 2
+        # On paper nothing may touch a GPU that is there: Inductor, for one, would time on it.
+        hidden = {"CUDA_VISIBLE_DEVICES": ""} if self.job.device == "paper" else {}
         process = subprocess.Popen(
             [sys.executable, "-c", boot],
             stdin=subprocess.DEVNULL,
-            stdout=2,  # whatever the user's code prints, from wherever, goes to stderr
+            stdout=to,
+            stderr=to,
             pass_fds=(control,),
             start_new_session=True,  # so that all its children can be ended with it
-            env={"KINETO_LOG_LEVEL": "99", **os.environ, _TOKEN: self.token},
+            env={"KINETO_LOG_LEVEL": "99", **os.environ, **hidden, _TOKEN: self.token},
         )
         os.close(control)
         try:

@@ -18,7 +18,7 @@ from operator import eq, le
 from typing import Any, NamedTuple
 
 from kernelcount.devices.calls import Call, classify, vendor
-from kernelcount.labels import Labels
+from kernelcount.labels import Label, Labels
 from kernelcount.launches import (
     NEVER,
     NONE,
@@ -455,7 +455,7 @@ class Settled:
         timeline = self.timeline
         raw = list(timeline.works)
         works = _picked(timeline.work, order)
-        index: dict[tuple[int, str | None], int] = {}
+        index: dict[tuple[int, Label | None], int] = {}
         if len(timeline.labels):
             keys = zip(works, self._labels(order), strict=True)
             works = array("i", [index.setdefault(key, len(index)) for key in keys])
@@ -470,7 +470,7 @@ class Settled:
             _picked(timeline.duration, order),
         )
 
-    def _labels(self, order: Sequence[int]) -> Iterator[str | None]:
+    def _labels(self, order: Sequence[int]) -> Iterator[Label | None]:
         """The label of each record, by External id and the process that launched it."""
         labels = self.timeline.labels.resolve(self._processes)
         external = self.timeline.external
@@ -488,16 +488,18 @@ class Settled:
         )
 
 
-def _work(key: tuple[Any, ...], label: str | None) -> Work:
+def _work(key: tuple[Any, ...], label: Label | None) -> Work:
     name, activity, registers, shared_memory, grid, block = key
+    outermost, innermost = label or (None, None)
     return Work(
         name or "(no name)",
         activity,
-        label if activity == "kernel" else None,
+        outermost if activity == "kernel" else None,
         grid,
         block,
         registers,
         shared_memory,
+        innermost if activity == "kernel" else None,
     )
 
 

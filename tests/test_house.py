@@ -12,7 +12,17 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
     {"model", "errors"},
-    {"traces", "devices", "render", "target", "inputs", "variants", "labels", "memory"},
+    {
+        "traces",
+        "devices",
+        "render",
+        "target",
+        "inputs",
+        "variants",
+        "labels",
+        "memory",
+        "comparison",
+    },
     {"launches"},
     {"timeline", "operations", "paper", "probes", "state"},
     {"reading"},

@@ -17,7 +17,9 @@ def labels(*ops, processes=("p",) * 9):
         (array("d", [op[1] for op in rows]), array("d", [op[2] for op in rows])),
         [op[3] for op in rows],
     )
-    return known, known.resolve(processes)
+    resolved = known.resolve(processes)
+    outermost = {p: {i: label for i, (label, _) in of.items()} for p, of in resolved.items()}
+    return known, outermost
 
 
 def test_an_op_inside_another_bears_the_outer_ones_name():
@@ -25,6 +27,11 @@ def test_an_op_inside_another_bears_the_outer_ones_name():
         ("aten::relu", 0, 10, 1), ("aten::clamp_min", 2, 5, 2), ("aten::add", 20, 5, 3)
     )
     assert found == {"p": {1: "relu", 2: "relu", 3: "add"}}
+
+
+def test_the_op_that_bears_the_id_itself_is_told_too():
+    known, _ = labels(("aten::linear", 0, 10, 1), ("aten::addmm", 2, 5, 2))
+    assert known.resolve(["p"]) == {"p": {1: ("linear", "linear"), 2: ("linear", "addmm")}}
 
 
 def test_other_namespaces_stay_as_they_are():

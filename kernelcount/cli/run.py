@@ -75,6 +75,10 @@ def run(
             help="Write the raw trace; of several variants, each to FILE with its name in it.",
         ),
     ] = None,
+    no_paper: Annotated[
+        bool,
+        typer.Option("--no-paper", help="On a GPU: leave out the count on paper, and transfers."),
+    ] = False,
     full: Annotated[bool, typer.Option("--full", help="All kernels, by their full names.")] = False,
 ) -> None:
     """Count a function's kernels, eager beside torch.compile."""
@@ -107,7 +111,8 @@ def run(
             traces=app.trace_files(trace.absolute(), names, sizes) if trace else (),
         )
         with out.status() as progress:
-            answer = app.run(job, runners.in_worker, progress)
+            beside = None if no_paper else runners.quietly
+            answer = app.run(job, runners.in_worker, progress, beside)
     except KernelcountError as error:
         out.fail(error, form, "run")
     out.show(app.save(answer, save) if save else answer, form, output, full=full)

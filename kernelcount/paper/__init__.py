@@ -2,6 +2,7 @@
 
 from kernelcount.paper.cards import CARDS as CARDS
 from kernelcount.paper.cards import find as find
+from kernelcount.paper.cards import of_device as of_device
 
 NO_TRACE = "--trace: nothing runs on paper, so there is no trace"
 """Why a trace is refused."""

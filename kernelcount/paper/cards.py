@@ -106,6 +106,16 @@ def find(name: str | None) -> Card:
     raise UsageError(f"--gpu {name!r} is not one of {', '.join(CARDS)}{hint}")
 
 
+def of_device(device: str) -> Card | None:
+    """The card that torch calls `device`, such as ``NVIDIA H100 80GB HBM3``, or None.
+
+    A name of several words must stand there whole; of several that do, the longest.
+    """
+    words = device.replace("-", " ").lower().split()
+    fitting = [c for c in _ROWS if set(c.name.lower().split()) <= set(words)]
+    return max(fitting, key=lambda card: len(card.name), default=None)
+
+
 def device_properties(card: Card) -> Any:
     """What torch.cuda.get_device_properties would say of the card."""
     return SimpleNamespace(

@@ -154,7 +154,7 @@ def _records(calls: Iterable[Call]) -> Records:
     works: dict[Work, int] = {}
     index = array("i")
     for call in calls:
-        label = None if call.generated else call.name.rpartition("::")[2]
+        label = None if call.generated else _plain(call.name)
         for activity, count in (("copy", call.cost.copies), ("kernel", call.cost.kernels)):
             work = Work(call.name, activity, label)  # type: ignore[arg-type]
             index.extend([works.setdefault(work, len(works))] * count)
@@ -184,6 +184,8 @@ def _listed(names: Counter[str]) -> str:
 
 
 def _plain(name: str) -> str:
-    """``aten::mm``, ``aten.mm.default`` and ``extern_kernels.mm`` are all mm to a reader."""
-    text = name.removeprefix("aten::").removeprefix("extern_kernels.").removeprefix("aten.")
-    return text.removesuffix(".default")
+    """``aten::mm``, ``aten.mm.default`` and ``extern_kernels.mm`` are all mm, as in a trace."""
+    if "::" not in name and "." in name:
+        namespace, op, *_ = name.split(".")
+        name = op if namespace == "extern_kernels" else f"{namespace}::{op}"
+    return name.removeprefix("aten::")

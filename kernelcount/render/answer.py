@@ -67,6 +67,9 @@ def notes(entries: Sequence[Figures]) -> list[str]:
             if _is_left(entry, note):
                 names = about.setdefault(note, [])
                 names += [entry.name] if entry.name not in names else []
+    for entry in entries:
+        if detail := paper.difference(entry):
+            about.setdefault(Note("paper", detail), []).append(entry.name)
     return [f"{_whose(names, entries)}{prose(n.detail)}" for n, names in about.items()]
 
 
@@ -87,6 +90,7 @@ def legend(entries: Sequence[Figures]) -> str:
         "A kernel is one run of a GPU function; a launch is one CPU call that starts "
         + ("kernels, many at once for a CUDA graph" if graphs else "it")
         + ("; copies and fills move or set memory and are not kernels." if moved else ".")
+        + (f" {paper.TRANSFER}" if any(e.modelled and e.modelled.unit for e in entries) else "")
     )
 
 
@@ -130,6 +134,8 @@ def _compared(base: Figures, other: Figures, *, times: bool) -> str:
     if base.on_cpu != other.on_cpu:
         return f"{_alone(base, times=times)} {_alone(other, times=times)}"
     said = _counts(base, other)
+    if moved := paper.moves(base, other, "makes"):
+        said = f"{said} It {moved}."
     if not times or not timed(base, other):
         return said
     before, after = base.kernel_time_ns or 0, other.kernel_time_ns or 0

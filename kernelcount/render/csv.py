@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 from io import StringIO
 
-from kernelcount.model import Outcome, Report
-from kernelcount.render.figures import figures
+from kernelcount.model import Report
+from kernelcount.render.figures import Figures, figures_of
 from kernelcount.render.wording import clean
 
 COLUMNS = (
@@ -26,6 +26,10 @@ COLUMNS = (
     "stable",
     "aten",
     "generated",
+    "basis",
+    "at_least",
+    "transfers",
+    "paper_kernels",
     "notes",
 )
 
@@ -38,18 +42,22 @@ def render(report: Report) -> str:
     writer = csv.writer(page, lineterminator="\n")
     writer.writerow(COLUMNS)
     for run in report.runs:
-        for outcome in run.outcomes:
-            writer.writerow(_line(report.command, outcome, run.size))
+        for entry in figures_of(run):
+            writer.writerow(_line(report.command, entry, run.size))
     return page.getvalue()
 
 
-def _line(command: str, outcome: Outcome, size: int | None) -> list[str]:
-    f = figures(outcome)
+def _line(command: str, f: Figures, size: int | None) -> list[str]:
     known = {
         "command": command,
         "name": _text(f.name),
         "size": size,
         "status": "measured" if f.reason is None else "unmeasured",
+        "basis": f.basis,
+        "at_least": _truth(f.paper.at_least if f.paper else None),
+        "generated": f.paper.generated if f.paper else f.generated,
+        "transfers": f.modelled.transfers if f.modelled else None,
+        "paper_kernels": f.beside.kernels if f.beside else None,
         "reason": None if f.reason is None else _text(" ".join(f.reason.split())),
         "complete": _truth(f.capture.complete if f.capture else None),
         "stable": _truth(f.capture.stable if f.capture else None),

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelcount.model import (
+    Beside,
     Capture,
     Environment,
     Note,
     Outcome,
     Paper,
     Row,
+    Run,
     Unmeasured,
     note_codes,
 )
@@ -46,7 +48,7 @@ class Figures:
 
     `capture` holds what was recorded, be it in part; times are in nanoseconds. `untimed` kernels
     are counted, and left out of the times. `aten` and `generated` replace all other counts where
-    CPU operations were counted.
+    CPU operations were counted. `beside` is what paper says of what was measured.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Figures:
     untimed: int = 0
     aten: int | None = None
     generated: int | None = None
+    beside: Beside | None = None
 
     @property
     def title(self) -> str:
@@ -88,6 +91,16 @@ class Figures:
     def paper(self) -> Paper | None:
         """What was worked out for a GPU on which nothing ran."""
         return self.capture.paper if self.capture else None
+
+    @property
+    def basis(self) -> str:
+        """Where the counts are from: ``measured`` or ``paper``."""
+        return self.capture.basis if self.capture else "measured"
+
+    @property
+    def modelled(self) -> Paper | None:
+        """What was worked out of the bytes, be it beside a measurement."""
+        return self.beside.paper if self.beside else self.paper
 
     @property
     def in_part(self) -> bool:
@@ -119,6 +132,13 @@ class Figures:
         """Name the device: a saved capture knows its own, a trace may know none."""
         own = setting(self.capture.environment, on_paper=self.on_paper) if self.capture else ""
         return own or setting(otherwise)
+
+
+def figures_of(run: Run) -> list[Figures]:
+    """The figures of every outcome of a run, with what paper says of each."""
+    besides = run.besides or (None,) * len(run.outcomes)
+    pairs = zip(run.outcomes, besides, strict=True)
+    return [replace(figures(outcome), beside=beside) for outcome, beside in pairs]
 
 
 def figures(outcome: Outcome) -> Figures:
@@ -202,10 +222,11 @@ def side_by_side(entries: Sequence[Figures]) -> list[Line]:
         for label, key, always in counts
         if always or any(getattr(e, key) for e in entries)
     ]
-    if any(e.on_paper for e in entries):
-        from kernelcount.render import paper
+    from kernelcount.render import paper
 
+    if any(e.on_paper for e in entries):
         return lines + paper.lines(entries)
+    lines += paper.beside(entries)
     if not any(e.kernels for e in entries):
         return lines
     sums = tuple(_time(e, e.kernel_time_ns) for e in entries)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from kernelcount.errors import KernelcountError
-from kernelcount.model import Environment, Outcome, Report, Unmeasured
+from kernelcount.model import Beside, Capture, Environment, Report, Unmeasured
 from kernelcount.render import paper
-from kernelcount.render.figures import Figures, figures
+from kernelcount.render.figures import Figures, figures_of
 
 SCHEMA = 1
 """Keys may be added under it; none changes its meaning."""
@@ -27,20 +27,25 @@ _CONTROL = re.compile("[\x7f-\x9f]")
 def render(report: Report) -> str:
     """Write the document of ``run`` and ``read``; sizes of a sweep stand under ``sizes``."""
     target = report.target
+    entries = [(run.size, figures_of(run)) for run in report.runs]
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "command": report.command,
         "environment": _environment(report.environment),
         "target": {"spec": target.spec, "inputs": list(target.inputs)} if target else None,
-        "floor": _floor(report.outcomes),
+        "floor": _floor(entries[0][1]) if len(entries) == 1 else None,
     }
     if report.command == "run" and len(report.runs) > 1:
         document["sizes"] = [
-            {"size": run.size, "variants": [_variant(o, report) for o in run.outcomes]}
-            for run in report.runs
+            {
+                "size": size,
+                "floor": _floor(of_size),
+                "variants": [_variant(f, report) for f in of_size],
+            }
+            for size, of_size in entries
         ]
     else:
-        document["variants"] = [_variant(o, report) for o in report.outcomes]
+        document["variants"] = [_variant(f, report) for _, of_size in entries for f in of_size]
     failed = [o for o in report.outcomes if isinstance(o, Unmeasured) and o.code == USAGE]
     if failed and report.exit_code == USAGE:
         document["error"] = {"code": USAGE, "message": f"{failed[0].name}: {failed[0].reason}"}
@@ -69,13 +74,12 @@ def _environment(environment: Environment) -> dict[str, str | None]:
     }
 
 
-def _variant(outcome: Outcome, report: Report) -> dict[str, Any]:
+def _variant(f: Figures, report: Report) -> dict[str, Any]:
     """One entry of ``variants``. Null under ``syncs`` and ``bytes`` means: not looked for."""
-    f = figures(outcome)
     capture = f.capture
     entry: dict[str, Any] = {
         "name": f.name,
-        "basis": capture.basis if capture else "measured",
+        "basis": f.basis,
         "status": "measured" if f.reason is None else "unmeasured",
         "reason": f.reason,
         "complete": capture.complete if capture else None,
@@ -99,21 +103,23 @@ def _variant(outcome: Outcome, report: Report) -> dict[str, Any]:
     return entry
 
 
-def _floor(outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
+def _floor(entries: Sequence[Figures]) -> dict[str, Any] | None:
     """Show the least that any variant can move; null where it was not worked out."""
-    entries = [f for f in map(figures, outcomes) if f.paper is not None and f.paper.unit]
+    unit = next((f.modelled.unit for f in entries if f.modelled and f.modelled.unit), None)
     least = paper.floor(entries)
-    if least is None or entries[0].paper is None:
+    if least is None or unit is None:
         return None
-    return {"bytes": least, "transfers": least / entries[0].paper.unit}
+    return {"bytes": least, "transfers": least / unit}
 
 
 def _on_paper(f: Figures) -> dict[str, Any]:
     """Show what was worked out and not measured; null where it was not."""
-    worked_out = f.paper
+    worked_out = f.modelled
     if worked_out is None:
-        return {"bytes": None, "transfers": None}
+        return {"bytes": None, "transfers": None, "paper": _beside(f.beside)}
     moved = {"read": worked_out.read, "written": worked_out.written, "basis": "modelled"}
+    if f.paper is None:
+        return {"bytes": moved, "transfers": worked_out.transfers, "paper": _beside(f.beside)}
     return {
         "generated": worked_out.generated,
         "library": worked_out.library,
@@ -121,6 +127,26 @@ def _on_paper(f: Figures) -> dict[str, Any]:
         "bytes": moved,
         "transfers": worked_out.transfers,
         "bound_ns": worked_out.bound_ns,
+    }
+
+
+def _beside(beside: Beside | None) -> dict[str, Any] | None:
+    """Show the count on paper of what was measured; null where it was not asked for."""
+    if beside is None:
+        return None
+    if not isinstance(beside.outcome, Capture) or beside.outcome.paper is None:
+        return {"status": "unmeasured", "reason": getattr(beside.outcome, "reason", None)}
+    worked_out = beside.outcome.paper
+    return {
+        "status": "measured",
+        "kernels": beside.kernels,
+        "generated": worked_out.generated,
+        "library": worked_out.library,
+        "at_least": worked_out.at_least,
+        "differences": [
+            {"name": d.name, "measured": d.measured, "paper": d.paper, "detail": d.detail}
+            for d in beside.differences
+        ],
     }
 
 

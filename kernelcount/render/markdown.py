@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kernelcount.model import Report
 from kernelcount.render.answer import Statement, answer_read, answer_run, notes
-from kernelcount.render.figures import Figures, figures, listed, side_by_side
+from kernelcount.render.figures import Figures, figures, figures_of, listed, side_by_side
 from kernelcount.render.wording import caption, clean, duration, left_out, setting, target_name
 
 # What begins markup, ends a table cell, or makes a link, an emoji (:x:) or a workflow command (::).
@@ -32,7 +32,7 @@ def escape(text: str) -> str:
 
 def _run(report: Report, full: bool) -> Iterator[str]:
     target = report.target
-    sized = [(run, [figures(o) for o in run.outcomes]) for run in report.runs if run.outcomes]
+    sized = [(run, figures_of(run)) for run in report.runs if run.outcomes]
     where = setting(
         report.environment, on_paper=any(e.on_paper for _, entries in sized for e in entries)
     )

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernelcount.model import Environment
+from kernelcount.model import Capture, Environment, Unmeasured
 from kernelcount.render.figures import Figures, Line
 from kernelcount.render.wording import clean, duration, plural
+
+TRANSFER = "A transfer is the largest array, read or written once."
+"""The word, explained."""
+
+_NAMED = 4  # differences named before the rest is left out
 
 
 def compared(base: Figures, other: Figures) -> str:
     """One sentence on what `other` would launch and move, beside `base`."""
     first, name = clean(base.name), clean(other.name)
     before, after = base.kernels or 0, other.kernels or 0
-    moved = _moved(base, other)
+    moved = moves(base, other, "make")
     if _open(base) or _open(other):
         said = f"{name} would launch {_kernels(other)}, {first} {_number(base)}"
         return f"{said}; it would {moved}." if moved else f"{said}."
@@ -41,9 +46,7 @@ def lines(entries: Sequence[Figures]) -> list[Line]:
         for label, key in (("generated", "generated"), ("library calls", "library")):
             cells = tuple("unknown" if p is None else str(getattr(p, key)) for p in papers)
             shown.append(Line(label, cells))
-    if any(p and p.unit for p in papers):
-        cells = tuple(_transfers(e, ".1f") for e in entries)
-        shown.append(Line("transfers", cells, _least(entries)))
+    shown += _transfer_lines(entries)
     if any(p and p.bound_ns for p in papers):
         rate = next(p.bandwidth for p in papers if p) / 1e12
         cells = tuple(duration(p.bound_ns) if p and p.bound_ns else "n/a" for p in papers)
@@ -51,18 +54,42 @@ def lines(entries: Sequence[Figures]) -> list[Line]:
     return shown
 
 
+def beside(entries: Sequence[Figures]) -> list[Line]:
+    """What paper says of variants that were measured: its count where it differs, and transfers."""
+    shown: list[Line] = []
+    asked = [e.beside for e in entries if e.beside is not None]
+    if any(b.differences for b in asked):
+        shown.append(Line("on paper", tuple(_expected(e) for e in entries)))
+    modelled = _transfer_lines(entries)
+    return shown + [Line(m.label, m.cells, f"{m.remark}, modelled") for m in modelled]
+
+
+def difference(entry: Figures) -> str:
+    """Why a measured variant launched other kernels than on paper; empty where it did not."""
+    if entry.beside is None:
+        return ""
+    if isinstance(entry.beside.outcome, Unmeasured):
+        return f"not counted on paper: {entry.beside.outcome.reason}"
+    named = [d.detail for d in entry.beside.differences[:_NAMED]]
+    more = len(entry.beside.differences) - len(named)
+    if not named:
+        return ""
+    rest = f", and {more} more" if more else ""
+    return f"{entry.kernels} kernels, on paper {_expected(entry)}: {', '.join(named)}{rest}"
+
+
 def closing(environment: Environment | None) -> str:
     """What stands at the end: that nothing ran, and what the count follows."""
     torch = f"torch {environment.torch}" if environment and environment.torch else "torch"
     return (
         f"Nothing ran on a GPU: counts follow {torch}'s own code generation, and bytes and times "
-        "are modelled from shapes. A transfer is the largest array, read or written once."
+        f"are modelled from shapes. {TRANSFER}"
     )
 
 
 def floor(entries: Sequence[Figures]) -> int | None:
     """Bytes that must be moved: no more than the best variant does move."""
-    papers = [e.paper for e in entries if e.paper and e.paper.unit]
+    papers = [e.modelled for e in entries if e.modelled and e.modelled.unit]
     return min((min(p.floor, p.read + p.written) for p in papers if p), default=None)
 
 
@@ -82,9 +109,26 @@ def _kernels(entry: Figures) -> str:
     return f"{'at least ' if _open(entry) else ''}{plural(entry.kernels or 0, 'kernel')}"
 
 
-def _moved(base: Figures, other: Figures) -> str:
-    """How the array transfers differ, without a subject; empty where there are none."""
-    one, two = base.paper, other.paper
+def _transfer_lines(entries: Sequence[Figures]) -> list[Line]:
+    if not any(e.modelled and e.modelled.unit for e in entries):
+        return []
+    return [Line("transfers", tuple(_transfers(e, ".1f") for e in entries), _least(entries))]
+
+
+def _expected(entry: Figures) -> str:
+    """The kernels that paper counts for what was measured."""
+    outcome = entry.beside.outcome if entry.beside else None
+    if not isinstance(outcome, Capture) or outcome.paper is None:
+        return "unknown"
+    return f"{'≥ ' if outcome.paper.at_least else ''}{outcome.count('kernel')}"
+
+
+def moves(base: Figures, other: Figures, verb: str) -> str:
+    """How the array transfers differ, without a subject; empty where there are none.
+
+    `verb`: ``make`` or ``makes``.
+    """
+    one, two = base.modelled, other.modelled
     if not (one and two and one.unit and two.unit and (one.transfers or two.transfers)):
         return ""
     before, after = _transfers(base, ".3g"), _transfers(other, ".3g")
@@ -92,16 +136,16 @@ def _moved(base: Figures, other: Figures) -> str:
     is_least = two.read + two.written == floor([base, other])
     least = ", which is the least possible" if is_least else ""
     if before == after:
-        return f"make as many array transfers, {after}{least}"
-    return f"make {after} array {noun} instead of {before}{least}"
+        return f"{verb} as many array transfers, {after}{least}"
+    return f"{verb} {after} array {noun} instead of {before}{least}"
 
 
 def _transfers(entry: Figures, form: str) -> str:
-    value = entry.paper.transfers if entry.paper else None
+    value = entry.modelled.transfers if entry.modelled else None
     return "unknown" if value is None else format(value, form)
 
 
 def _least(entries: Sequence[Figures]) -> str:
     least = floor(entries)
-    unit = next((e.paper.unit for e in entries if e.paper and e.paper.unit), 0)
+    unit = next((e.modelled.unit for e in entries if e.modelled and e.modelled.unit), 0)
     return f"least possible {least / unit:.1f}" if least is not None and unit else ""

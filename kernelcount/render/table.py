@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from kernelcount.model import Report, Run
 from kernelcount.render import listing
 from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
-from kernelcount.render.figures import LISTED, Figures, change, figures, same_rows, side_by_side
+from kernelcount.render.figures import (
+    LISTED,
+    Figures,
+    change,
+    figures,
+    figures_of,
+    same_rows,
+    side_by_side,
+)
 from kernelcount.render.layout import (
     NARROWEST,
     WIDEST,
@@ -47,7 +55,7 @@ def render(report: Report, *, width: int = 80, colour: bool = False, full: bool 
 
 def _run(report: Report, page: Page) -> Iterator[list[Line]]:
     """One target at one size: its variants beside each other."""
-    entries = [figures(o) for o in report.outcomes]
+    entries = [e for run in report.runs for e in figures_of(run)]
     yield _target(report, entries, page)
     if entries:
         yield _statements(answer_run(entries), page)
@@ -77,7 +85,7 @@ def _read(report: Report, page: Page) -> Iterator[list[Line]]:
 
 def _sweep(report: Report, page: Page) -> Iterator[list[Line]]:
     """One target at several sizes: the figures of all, the kernels of the last."""
-    runs = [(run, [figures(o) for o in run.outcomes]) for run in report.runs if run.outcomes]
+    runs = [(run, figures_of(run)) for run in report.runs if run.outcomes]
     every = [e for _, entries in runs for e in entries]
     yield _target(report, every, page)
     yield _statements(_at_sizes(runs), page)

@@ -24,3 +24,22 @@ def test_every_figure_has_a_source(card):
     assert card.source
     assert card.capability in LIMITS
     assert min(card.multiprocessors, card.memory, card.l2, card.bandwidth) > 0
+
+
+@pytest.mark.parametrize(
+    ("device", "card"),
+    [
+        ("NVIDIA H200", "H200"),
+        ("NVIDIA H100 80GB HBM3", "H100"),
+        ("NVIDIA A100-SXM4-80GB", "A100"),
+        ("NVIDIA L40S", "L40S"),
+        ("Tesla T4", "T4"),
+    ],
+)
+def test_a_card_is_known_by_what_torch_calls_it(device, card):
+    assert cards.of_device(device).name == card
+
+
+@pytest.mark.parametrize("device", ["NVIDIA L40", "AMD Instinct MI300X", ""])
+def test_a_card_without_a_row_is_none(device):
+    assert cards.of_device(device) is None

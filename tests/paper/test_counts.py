@@ -200,7 +200,8 @@ def test_no_cache_hides_a_graph_from_a_second_count():
         ({"device": "paper", "traces": ("x.json",)}, "no trace"),
         ({"device": "paper", "gpu": "H2000"}, "did you mean H200"),
         ({"device": "cpu", "gpu": "H200"}, "--device paper"),
-        ({"gpu": "H200"}, "--device paper"),
+        ({"gpu": "H2000"}, "did you mean H200"),
+        ({"gpu": "H200", "traces": ("x.json",)}, "no trace"),
     ],
 )
 def test_what_paper_cannot_give_is_refused_before_anything_starts(flags, said):

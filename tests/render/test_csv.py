@@ -19,13 +19,13 @@ def test_each_variant_at_each_size_is_a_line():
     assert (
         screen
         == """\
-command,name,size,status,reason,kernels,copies,fills,launches,graph_launches,kernel_time_ns,busy_ns,complete,stable,aten,generated,notes
-run,eager,100,measured,,2,0,0,2,0,2315,2315,true,true,,,
-run,compile,100,measured,,1,0,0,1,0,1365,1365,true,true,,,
-run,eager,1000000,measured,,2,0,0,2,0,5556,5556,true,true,,,
-run,compile,1000000,measured,,1,0,0,1,0,3276,3276,true,true,,,
-run,eager,100000000,measured,,2,0,0,2,0,463000,463000,true,true,,,
-run,compile,100000000,measured,,1,0,0,1,0,273000,273000,true,true,,,
+command,name,size,status,reason,kernels,copies,fills,launches,graph_launches,kernel_time_ns,busy_ns,complete,stable,aten,generated,basis,at_least,transfers,paper_kernels,notes
+run,eager,100,measured,,2,0,0,2,0,2315,2315,true,true,,,measured,,,,
+run,compile,100,measured,,1,0,0,1,0,1365,1365,true,true,,,measured,,,,
+run,eager,1000000,measured,,2,0,0,2,0,5556,5556,true,true,,,measured,,,,
+run,compile,1000000,measured,,1,0,0,1,0,3276,3276,true,true,,,measured,,,,
+run,eager,100000000,measured,,2,0,0,2,0,463000,463000,true,true,,,measured,,,,
+run,compile,100000000,measured,,1,0,0,1,0,273000,273000,true,true,,,measured,,,,
 """
     )
 
@@ -35,9 +35,9 @@ def test_cpu_operations_leave_the_gpu_columns_empty():
     assert (
         screen
         == """\
-command,name,size,status,reason,kernels,copies,fills,launches,graph_launches,kernel_time_ns,busy_ns,complete,stable,aten,generated,notes
-run,eager,100000000,measured,,,,,,,,,true,true,2,0,
-run,compile,100000000,measured,,,,,,,,,true,true,0,1,
+command,name,size,status,reason,kernels,copies,fills,launches,graph_launches,kernel_time_ns,busy_ns,complete,stable,aten,generated,basis,at_least,transfers,paper_kernels,notes
+run,eager,100000000,measured,,,,,,,,,true,true,2,0,measured,,,,
+run,compile,100000000,measured,,,,,,,,,true,true,0,1,measured,,,,
 """
     )
 
@@ -47,8 +47,8 @@ def test_an_unknown_figure_is_an_empty_cell():
     assert (
         screen
         == """\
-command,name,size,status,reason,kernels,copies,fills,launches,graph_launches,kernel_time_ns,busy_ns,complete,stable,aten,generated,notes
-read,lost.json,,unmeasured,"2 launches, 1 kernel record (the profiler lost one)",1,,,2,0,25000,25000,false,,,,
+command,name,size,status,reason,kernels,copies,fills,launches,graph_launches,kernel_time_ns,busy_ns,complete,stable,aten,generated,basis,at_least,transfers,paper_kernels,notes
+read,lost.json,,unmeasured,"2 launches, 1 kernel record (the profiler lost one)",1,,,2,0,25000,25000,false,,,,measured,,,,
 """
     )
 

@@ -30,6 +30,7 @@ KEYS = {
     "cpu_ops",
     "bytes",
     "transfers",
+    "paper",
     "devices",
     "rows",
     "steps",
@@ -96,6 +97,7 @@ def test_a_run_is_one_document_with_every_key_of_the_contract():
       "cpu_ops": null,
       "bytes": null,
       "transfers": null,
+      "paper": null,
       "devices": {
         "0": {
           "kernels": 1,

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from kernelcount.model import Environment, Note, Paper
+from kernelcount.model import Beside, Difference, Environment, Note, Paper, Unmeasured
 from kernelcount.render import render
 from kernelcount.traces import saved
 from tests.render import samples
@@ -87,3 +87,82 @@ def test_the_floor_is_never_above_what_a_variant_does():
 def test_a_saved_count_on_paper_comes_back_as_it_was():
     capture = replace(eager(), notes=(Note("at-least", "mm"),))
     assert saved.load(saved.dump([capture]), "x") == (capture,)
+
+
+def measured(*besides):
+    """A run on a GPU with what paper says of it."""
+    whole = samples.add_relu()
+    return replace(whole, runs=(replace(whole.runs[0], besides=besides),))
+
+
+def as_measured():
+    return measured(Beside(eager(), same_calls=True), Beside(compiled(), same_calls=True))
+
+
+def test_beside_a_measurement_that_agrees_paper_gives_the_transfers_alone():
+    assert render(as_measured(), format="table") == (
+        """\
+add_relu   f32[100000000], f32[100000000]             NVIDIA H200 · torch 2.11.0
+
+compile launches 1 kernel instead of 2. It makes 3 array transfers instead of 5,
+which is the least possible. Its kernel takes 273 µs instead of 463 µs.
+
+                 eager   compile
+  kernels            2         1
+  launches           2         1
+  transfers        5.0       3.0   least possible 3.0, modelled
+  kernel time   463 µs    273 µs   1.70x less
+
+  eager                                                                     time
+  1  add   vectorized_elementwise_kernel<CUDAFunctor_add<float>>          276 µs
+  2  relu  vectorized_elementwise_kernel<launch_clamp_scalar>             187 µs
+  compile                                                                   time
+  1  triton_poi_fused_add_relu_0                                          273 µs
+
+A kernel is one run of a GPU function; a launch is one CPU call that starts it.
+A transfer is the largest array, read or written once.
+"""
+    )
+
+
+def test_a_difference_from_paper_is_named():
+    split = Difference("mm", 2, 1, "split-K adds 1 to mm")
+    less = Beside(compiled(at_least=True), (split,), same_calls=True)
+    text = render(measured(less, Beside(compiled(), same_calls=True)), format="table")
+    assert "on paper" in text
+    assert "note: eager: 2 kernels, on paper ≥ 1: split-K adds 1 to mm.\n" in text
+    document = json.loads(render(measured(less, None), format="json"))
+    assert document["variants"][0]["paper"] == {
+        "status": "measured", "kernels": 1, "generated": 1, "library": 0, "at_least": True,
+        "differences": [
+            {"name": "mm", "measured": 2, "paper": 1, "detail": "split-K adds 1 to mm"}
+        ],
+    }  # fmt: skip
+    assert document["variants"][1]["paper"] is None
+
+
+def test_bytes_of_other_kernels_than_those_that_ran_are_not_shown():
+    other = Difference("generated kernels", 2, 1, "generated kernels: 2, on paper 1")
+    document = json.loads(render(measured(Beside(compiled(), (other,)), None), format="json"))
+    assert document["variants"][0]["transfers"] is document["floor"] is None
+
+
+def test_where_paper_cannot_count_the_measurement_stands_and_the_reason_is_a_note():
+    unknown = Beside(Unmeasured("eager", "cannot count on paper with torch 3.0: no names"))
+    report = measured(unknown, unknown)
+    text = render(report, format="table")
+    assert "note: not counted on paper: cannot count on paper with torch 3.0: no names.\n" in text
+    assert "transfers" not in text
+    assert report.exit_code == 0
+    paper = json.loads(render(report, format="json"))["variants"][0]["paper"]
+    assert paper == {
+        "status": "unmeasured", "reason": "cannot count on paper with torch 3.0: no names",
+    }  # fmt: skip
+
+
+def test_markdown_and_csv_have_the_transfers_too():
+    assert "| transfers | 5.0 | 3.0 | least possible 3.0, modelled |" in render(
+        as_measured(), format="markdown"
+    )
+    lines = render(as_measured(), format="csv").splitlines()
+    assert lines[1].endswith(",measured,,5.0,2,")

@@ -1,0 +1,95 @@
+"""What was measured, held against what was counted on paper: where they differ, and in which call.
+
+Calls are matched by the op that launched a kernel: the outermost one of a trace, as ``sort`` is
+above ``copy_``, or else the innermost, as ``addmm`` is below ``linear``, which paper does not see.
+What Inductor generated is matched as a whole: another version of it may name its kernels otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from kernelcount.model import Beside, Capture, Difference, Outcome, Unmeasured, Work
+
+GENERATED = "generated kernels"
+
+# Inductor names its kernels so on every GPU: torch/_inductor/codegen/triton.py.
+_GENERATED = "triton_"
+
+# Kernels that add up the parts of a matrix product, in traces of an H200: splitKreduce_kernel of
+# cuBLASLt, and ..._execute_split_k_kernel__5x_cublas.
+_SPLIT_K = re.compile("splitKreduce|split_k_kernel")
+
+
+def beside(measured: Capture, paper: Outcome) -> Beside:
+    """The count on paper of what was measured, with every difference named."""
+    if isinstance(paper, Unmeasured):
+        return Beside(paper)
+    expected = Counter(_on_paper(work) for work in _kernels(paper))
+    seen: Counter[str] = Counter()
+    split: Counter[str] = Counter()
+    for work in _kernels(measured):
+        name = _matching(work, expected)
+        seen[name] += 1
+        split[name] += _SPLIT_K.search(work.name) is not None
+    for theirs, ours in _namesakes(seen - expected, expected - seen):
+        seen[ours] += seen.pop(theirs)
+        split[ours] += split.pop(theirs)
+    names = [name for name in {**expected, **seen} if seen[name] != expected[name]]
+    return Beside(
+        paper,
+        tuple(
+            Difference(n, seen[n], expected[n], _detail(n, seen[n], expected[n], split[n]))
+            for n in names
+        ),
+        same_calls=all(n != GENERATED and 0 < expected[n] < seen[n] for n in names),
+    )
+
+
+def _kernels(capture: Capture) -> Iterator[Work]:
+    works = capture.records.works
+    return (works[i] for i in capture.records.work if works[i].activity == "kernel")
+
+
+def _on_paper(work: Work) -> str:
+    return GENERATED if work.label is None else work.label
+
+
+def _matching(work: Work, expected: Counter[str]) -> str:
+    """The call on paper that a kernel belongs to, or what the trace calls it."""
+    if GENERATED in expected and work.name.startswith(_GENERATED):
+        return GENERATED
+    known = (name for name in (work.label, work.op) if name is not None and name in expected)
+    return next(known, work.label or work.name)
+
+
+def _namesakes(seen: Counter[str], expected: Counter[str]) -> Iterator[tuple[str, str]]:
+    """Names that only one side has, in pairs that share a word: ``pad`` is ``constant_pad_nd``."""
+    left = [name for name in expected if name != GENERATED]
+    for name in seen:
+        if name in expected or not left:
+            continue
+        best = max(left, key=lambda other: len(_words(name) & _words(other)))
+        if _words(name) & _words(best):
+            left.remove(best)
+            yield name, best
+
+
+def _words(name: str) -> set[str]:
+    return {word for word in name.split("_") if word}
+
+
+def _detail(name: str, seen: int, expected: int, split: int) -> str:
+    """A few words on one difference."""
+    if split and split == seen - expected:
+        return f"split-K adds {split} to {name}"
+    if name != GENERATED and expected == 1 and seen > 1:
+        return f"{name} is {seen} kernels"
+    if not expected:
+        return f"{name} launches {seen} that paper does not see"
+    if not seen:
+        return f"paper counts {expected} for {name}, and none was launched"
+    by_parts = f", {split} of them by split-K" if split else ""
+    return f"{name}: {seen}, on paper {expected}{by_parts}"

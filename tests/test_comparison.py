@@ -1,0 +1,113 @@
+"""What was measured, held against paper: each difference is named by the call that makes it."""
+
+from array import array
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernelcount.comparison import GENERATED, beside
+from kernelcount.model import Capture, Lane, Paper, Records, Unmeasured, Work
+from kernelcount.reading import read_file
+
+H200 = Path(__file__).parent / "data" / "h200"
+GEMM = "sm80_xmma_gemm_f32f32_nn_n_execute_kernel__5x_cublas"
+PARTS = "sm80_xmma_gemm_f32f32_nn_n_execute_split_k_kernel__5x_cublas"
+
+
+def capture(*works):
+    """Kernels as (name, label[, op])."""
+    kernels = tuple(
+        Work(name, "kernel", label, op=op[0] if op else None) for name, label, *op in works
+    )
+    n = len(kernels)
+    zeros, ones = array("q", [0] * n), array("q", [1] * n)
+    lanes = array("i", [0] * n)
+    work = array("i", range(n))
+    return Capture("eager", records=Records(kernels, (Lane("0", "7"),), work, lanes, zeros, ones))
+
+
+def paper(*labels, at_least=False):
+    """A count on paper: a kernel for each op, None for one that Inductor generates."""
+    works = [(label or "triton_poi_fused_0", label) for label in labels]
+    known = Paper(labels.count(None), len(labels), at_least, 8, 4, 4, 8, 1)
+    return replace(capture(*works), basis="paper", paper=known)
+
+
+def details(measured, expected):
+    return [d.detail for d in beside(measured, expected).differences]
+
+
+def test_the_same_calls_have_no_difference_and_paper_gives_their_bytes():
+    found = beside(capture(("add_kernel", "add"), ("clamp", "relu")), paper("add", "relu"))
+    assert found.differences == ()
+    assert found.paper is not None
+    assert (found.kernels, found.paper.transfers) == (2, 3.0)
+
+
+@pytest.mark.parametrize("op", ["mm", None], ids=["below matmul", "no op known below"])
+def test_split_k_is_named_as_such(op):
+    label = "matmul" if op else "mm"
+    measured = capture((GEMM, label, op), (PARTS, label, op), (GEMM, label, op))
+    found = beside(measured, paper("mm", "mm", at_least=True))
+    assert [d.detail for d in found.differences] == ["split-K adds 1 to mm"]
+    assert found.same_calls
+
+
+def test_a_call_that_is_several_kernels_is_named_with_their_number():
+    measured = capture(("iota", "sort", "arange"), ("copy", "sort", "copy_"), ("radix", "sort"))
+    assert details(measured, paper("sort")) == ["sort is 3 kernels"]
+
+
+def test_of_several_reasons_split_k_is_told_apart():
+    measured = capture(*[(GEMM, "mm")] * 3, (PARTS, "mm"))
+    assert details(measured, paper("mm", "mm")) == ["mm: 4, on paper 2, 1 of them by split-K"]
+
+
+def test_an_op_under_another_name_is_matched_by_its_words():
+    measured = capture(("fmha", "scaled_dot_product_attention", "_efficient_attention_forward"))
+    assert details(measured, paper("_scaled_dot_product_efficient_attention")) == []
+
+
+def test_the_outermost_op_comes_first_where_paper_has_both():
+    measured = capture(("fill", "ones_like", "fill_"), ("fill", "fill_", "fill_"))
+    assert details(measured, paper("ones_like", "fill_")) == []
+
+
+def test_what_inductor_generates_is_matched_as_a_whole_whatever_its_names():
+    measured = capture(("triton_poi_fused_bmm_cat_3", None), ("triton_red_fused_1", None))
+    assert details(measured, paper(None, None)) == []
+    found = beside(measured, paper(None))
+    assert [d.detail for d in found.differences] == [f"{GENERATED}: 2, on paper 1"]
+    assert found.paper is None  # its bytes are about other kernels than those that ran
+
+
+def test_what_only_one_side_has_is_named_and_paper_models_nothing_then():
+    found = beside(capture(("add_kernel", "add"), ("x", "mine::op")), paper("add", "cumsum"))
+    assert [d.detail for d in found.differences] == [
+        "paper counts 1 for cumsum, and none was launched",
+        "mine::op launches 1 that paper does not see",
+    ]
+    assert (found.paper, found.same_calls) == (None, False)
+
+
+def test_where_paper_cannot_tell_nothing_is_compared():
+    found = beside(capture(("add_kernel", "add")), Unmeasured("eager", "cannot count on paper"))
+    assert (found.kernels, found.paper, found.differences) == (None, None, ())
+
+
+@pytest.mark.parametrize(
+    ("trace", "expected", "said"),
+    [
+        ("mlp.eager", ("mm", "relu", "mm"), "split-K adds 1 to mm"),
+        ("backward.compile", ("mm", None, None, None, "ones_like", None, "mm"),
+         "split-K adds 2 to mm"),
+        ("dropout.compile", ("randint", None), None),
+    ],
+)  # fmt: skip
+def test_recorded_traces_are_told_apart_from_paper_by_what_launched_each_kernel(
+    trace, expected, said
+):
+    (measured,) = read_file(H200 / f"h200-{trace}.json.gz", None, lambda *_: None)
+    assert isinstance(measured, Capture)
+    assert details(measured, paper(*expected)) == ([] if said is None else [said])
