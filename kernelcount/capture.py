@@ -27,7 +27,7 @@ from kernelcount.operations import read_operations
 from kernelcount.paper.gpu import PretendedGpu
 from kernelcount.probes.compiler import CompilerWatch, stance_kept
 from kernelcount.reading import ANOTHER_PROFILER, read_trace
-from kernelcount.state import UserState, tensors
+from kernelcount.state import UserState, module_of, tensors
 from kernelcount.variants import VARIANTS, Variant
 
 WARM_UPS = 3
@@ -207,13 +207,14 @@ def _measure_on_paper(
         stack.enter_context(kind.during())
         invocation = Invocation(kind.apply(function, variant), subject)
         this = _Pass(subject, variant, invocation, state, watch, scratch, progress)
+        ends = (module_of(function), given)
         for call in range(1, PAPER_WARM_UPS + 1):
             progress(f"on paper, warm-up, call {call}")
             invocation(*state.before_call())
         for call in range(PAPER_WARM_UPS + 1, MOST_CALLS + 1):
             progress(f"on paper, call {call}")
             before = (watch.compilations, watch.graphs)
-            gpu.run(partial(invocation, *state.before_call()), given, _not_modelled(variant))
+            gpu.run(partial(invocation, *state.before_call()), ends, _not_modelled(variant))
             compiled = (watch.compilations, watch.graphs) != before
             if not compiled:
                 break

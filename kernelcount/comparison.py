@@ -85,11 +85,13 @@ def _detail(name: str, seen: int, expected: int, split: int) -> str:
     """A few words on one difference."""
     if split and split == seen - expected:
         return f"split-K adds {split} to {name}"
-    if name != GENERATED and expected == 1 and seen > 1:
+    if name == GENERATED:
+        return f"{seen} {name} instead of {expected}"
+    if expected == 1 and seen > 1:
         return f"{name} is {seen} kernels"
     if not expected:
         return f"{name} launches {seen} that paper does not see"
     if not seen:
         return f"paper counts {expected} for {name}, and none was launched"
-    by_parts = f", {split} of them by split-K" if split else ""
-    return f"{name}: {seen}, on paper {expected}{by_parts}"
+    by_parts = f" ({split} by split-K)" if split else ""
+    return f"{name} launches {seen} kernels{by_parts} instead of {expected}"

@@ -61,7 +61,9 @@ def test_a_call_that_is_several_kernels_is_named_with_their_number():
 
 def test_of_several_reasons_split_k_is_told_apart():
     measured = capture(*[(GEMM, "mm")] * 3, (PARTS, "mm"))
-    assert details(measured, paper("mm", "mm")) == ["mm: 4, on paper 2, 1 of them by split-K"]
+    assert details(measured, paper("mm", "mm")) == [
+        "mm launches 4 kernels (1 by split-K) instead of 2"
+    ]
 
 
 def test_an_op_under_another_name_is_matched_by_its_words():
@@ -78,7 +80,7 @@ def test_what_inductor_generates_is_matched_as_a_whole_whatever_its_names():
     measured = capture(("triton_poi_fused_bmm_cat_3", None), ("triton_red_fused_1", None))
     assert details(measured, paper(None, None)) == []
     found = beside(measured, paper(None))
-    assert [d.detail for d in found.differences] == [f"{GENERATED}: 2, on paper 1"]
+    assert [d.detail for d in found.differences] == [f"2 {GENERATED} instead of 1"]
     assert found.paper is None  # its bytes are about other kernels than those that ran
 
 

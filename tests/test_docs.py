@@ -33,5 +33,5 @@ def test_the_readme_names_both_commands_with_their_torch():
     readme = (ROOT / "README.md").read_text()
     commands = re.findall(r"^pip install torch==2\.13\.0 .*$", readme, re.MULTILINE)
     assert len(commands) == 2
-    assert commands[0].endswith("kernelcount run scenarios/add_relu.py:add_relu --size 1e6")
+    assert commands[0].endswith("kernelcount run scenarios/add_relu.py:add_relu --size 1e8")
     assert "python -m pytest" in commands[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kernelcount.paper.adapter import unique_id
@@ -14,10 +14,16 @@ from kernelcount.paper.values import leaves
 
 
 class Ends:
-    """The arrays that go into a call and come out of it, on the GPU; to be made before the call."""
+    """The arrays that go into a call and come out of it, on the GPU; to be made before the call.
+
+    The parameters and buffers of a module that is given must be read too, but are no arrays to
+    measure transfers by.
+    """
 
     def __init__(self, given: Any) -> None:
-        self._given = {unique_id(t): t for t in leaves(given) if is_on(t)}
+        self._given = _by_memory(leaves(given))
+        held = _by_memory(_of_modules(given))
+        self._held = sum(distinct_bytes(t) for key, t in held.items() if key not in self._given)
         self._versions = {key: _version(t) for key, t in self._given.items()}
 
     def floor(self, result: Any) -> tuple[int, int]:
@@ -25,12 +31,31 @@ class Ends:
 
         A result that shares an input's memory is written only where the call changed the input.
         """
-        made = {unique_id(t): t for t in leaves(result) if is_on(t)}
+        made = _by_memory(leaves(result))
         fresh = [t for key, t in made.items() if key not in self._given]
         changed = [t for key, t in self._given.items() if _version(t) != self._versions[key]]
         read = [distinct_bytes(t) for t in self._given.values()]
         written = [distinct_bytes(t) for t in (*fresh, *changed)]
-        return max((*read, *written), default=0), sum(read) + sum(written)
+        return max((*read, *written), default=0), sum(read) + sum(written) + self._held
+
+
+def _by_memory(values: Iterable[Any]) -> dict[int, Any]:
+    """The GPU's tensors by their memory: of several that share one, the largest."""
+    largest: dict[int, Any] = {}
+    for tensor in filter(is_on, values):
+        old = largest.setdefault(unique_id(tensor), tensor)
+        if distinct_bytes(tensor) > distinct_bytes(old):
+            largest[unique_id(tensor)] = tensor
+    return largest
+
+
+def _of_modules(given: Any) -> Iterator[Any]:
+    import torch
+
+    for value in leaves(given):
+        if isinstance(value, torch.nn.Module):
+            yield from value.parameters()
+            yield from value.buffers()
 
 
 def least_time(calls: Iterable[Call], unit: int, card: Card) -> int | None:

@@ -65,7 +65,7 @@ def beside(entries: Sequence[Figures]) -> list[Line]:
 
 
 def difference(entry: Figures) -> str:
-    """Why a measured variant launched other kernels than on paper; empty where it did not."""
+    """How a measured variant differs from what paper counts; empty where it does not."""
     if entry.beside is None:
         return ""
     if isinstance(entry.beside.outcome, Unmeasured):
@@ -75,7 +75,7 @@ def difference(entry: Figures) -> str:
     if not named:
         return ""
     rest = f", and {more} more" if more else ""
-    return f"{entry.kernels} kernels, on paper {_expected(entry)}: {', '.join(named)}{rest}"
+    return f"not as on paper: {', '.join(named)}{rest}"
 
 
 def closing(environment: Environment | None) -> str:
@@ -135,7 +135,7 @@ def moves(base: Figures, other: Figures, verb: str) -> str:
     noun = "transfer" if after == "1" else "transfers"
     is_least = two.read + two.written == floor([base, other])
     least = ", which is the least possible" if is_least else ""
-    if before == after:
+    if _transfers(base, ".1f") == _transfers(other, ".1f"):
         return f"{verb} as many array transfers, {after}{least}"
     return f"{verb} {after} array {noun} instead of {before}{least}"
 

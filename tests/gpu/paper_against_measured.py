@@ -1,9 +1,9 @@
-"""Hold counts on paper against a GPU, with the same torch, and write the table for docs/.
+"""Hold counts on paper against a GPU, in one run of each function, and write the table for docs/.
 
     python tests/gpu/paper_against_measured.py FILE.py [FILE.py ...] --output docs/paper.md
 
-Each public function of each file is counted twice by `kernelcount run`, with ``--device paper`` and
-with ``--device cuda``; ``make_NAME`` makes its arguments where the file has it.
+Each public function or module class of each file is counted by `kernelcount run`, which puts the
+count on paper beside the measured one; ``make_NAME`` makes its arguments where the file has it.
 """
 
 from __future__ import annotations
@@ -14,79 +14,130 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Counts = dict[str, dict[str, Any]]
+HEAD = ("function", "variant", "measured", "on paper", "verdict", "generated", "difference")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One variant: kernels measured and on paper, and how many of each Inductor generated."""
+
+    name: str
+    variant: str
+    measured: int | None
+    paper: int | None
+    at_least: bool
+    generated: tuple[int, int] | None
+    why: str
+
+    @property
+    def verdict(self) -> str:
+        """exact, at least, below, above or unknown; `below` is a lower bound not marked as one."""
+        if self.measured is None or self.paper is None:
+            return "unknown"
+        if self.paper == self.measured:
+            return "exact"
+        if self.paper > self.measured:
+            return "above"
+        return "at least" if self.at_least else "below"
+
+    def line(self) -> str:
+        """The row as Markdown."""
+        paper = f"{'≥ ' if self.at_least else ''}{self.paper}"
+        parts = self.generated
+        shown = "" if parts is None else str(parts[1])
+        if parts is not None and parts[0] != parts[1]:
+            shown += f", on paper {parts[0]}"
+        cells = (self.name, self.variant, self.measured, paper, self.verdict, shown, self.why)
+        return f"| {' | '.join(str(c).replace('|', '/') for c in cells)} |"
 
 
 def functions(file: Path) -> list[str]:
-    """The functions of a file that are to be counted."""
-    names = [n.name for n in ast.parse(file.read_text()).body if isinstance(n, ast.FunctionDef)]
+    """The functions and classes of a file that are to be counted."""
+    nodes = ast.parse(file.read_text()).body
+    names = [n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)]
     return [n for n in names if not n.startswith(("_", "make_"))]
 
 
-def count(file: Path, name: str, device: str) -> Counts:
+def count(file: Path, name: str) -> dict[str, Any]:
     """The document of `kernelcount run`."""
-    command = [sys.executable, "-m", "kernelcount", "run", f"{file}:{name}", "--device", device]
+    command = [sys.executable, "-m", "kernelcount", "run", f"{file}:{name}", "--device", "cuda"]
     if f"def make_{name}(" in file.read_text():
         command += ["--inputs", f"make_{name}"]
     done = subprocess.run(
         [*command, "--format", "json"], capture_output=True, text=True, check=False
     )
-    return json.loads(done.stdout)
+    sys.stderr.write(f"{name}: exit {done.returncode}\n")
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
 
 
-def verdict(paper: dict[str, Any], measured: dict[str, Any]) -> str:
-    """exact, at least, below, above or unknown; `below` is a lower bound that was not marked."""
-    said, truth = paper.get("kernels"), measured.get("kernels")
-    if said is None or truth is None:
-        return "unknown"
-    if said == truth:
-        return "exact"
-    if said > truth:
-        return "above"
-    return "at least" if paper.get("at_least") else "below"
+def rows(name: str, document: dict[str, Any]) -> list[Row]:
+    """A row for each variant of a document."""
+    return [_row(name, variant) for variant in document.get("variants", [])]
 
 
-def generated(measured: dict[str, Any]) -> int:
-    """How many of the measured kernels Inductor generated."""
-    rows = measured.get("rows", [])
-    return sum(r["count"] for r in rows if r["name"].startswith("triton_"))
+def _row(name: str, variant: dict[str, Any]) -> Row:
+    paper = variant.get("paper") or {}
+    generated = None
+    if variant["name"] != "eager" and paper.get("generated") is not None:
+        seen = sum(r["count"] for r in variant["rows"] if r["name"].startswith("triton_"))
+        generated = (paper["generated"], seen)
+    why = [d["detail"] for d in paper.get("differences", ())]
+    why += [r for r in (paper.get("reason"), variant.get("reason")) if r]
+    return Row(
+        name,
+        variant["name"],
+        variant.get("kernels"),
+        paper.get("kernels"),
+        bool(paper.get("at_least")),
+        generated,
+        "; ".join(why),
+    )
 
 
-def row(name: str, variant: str, paper: dict[str, Any], measured: dict[str, Any]) -> list[str]:
-    """One line of the table."""
-    notes = [n["detail"] for n in paper.get("notes", []) if n["code"] == "at-least"]
-    cells = [paper.get("kernels"), measured.get("kernels")]
-    parts = [paper.get("generated"), generated(measured)] if variant != "eager" else ["", ""]
-    said = verdict(paper, measured)
-    why = "" if said == "exact" else "; ".join(notes) or str(paper.get("reason") or "")
-    return [name, variant, *map(str, cells), *map(str, parts), said, why]
+def report(every: Sequence[Row], environment: dict[str, Any]) -> str:
+    """The page, as Markdown."""
+    tally = Counter(row.verdict for row in every)
+    compiled = [row for row in every if row.variant != "eager"]
+    same = sum(1 for row in compiled if row.generated and row.generated[0] == row.generated[1])
+    exact = tally["exact"]
+    text = f"""\
+# Counts on paper, held against a GPU
+
+Measured on an {environment["device"]} with torch {environment["torch"]}, and counted on paper for
+it in the same run, by `python tests/gpu/paper_against_measured.py`.
+
+- What Inductor generates is right on {same} of {len(compiled)} compiled variants.
+- The total is exact on {exact} of all {len(every)} variants ({exact / len(every):.0%}).
+- It is above the measured one on {tally["above"]}, below it and not marked `at least` on \
+{tally["below"]}, and unknown on {tally["unknown"]}.
+"""
+    head = [f"| {' | '.join(HEAD)} |", f"|{' --- |' * len(HEAD)}"]
+    return "\n".join([text, *head, *(row.line() for row in every), ""])
 
 
 def main() -> None:
-    """Count everything and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Count everything and write the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--output", type=Path, default=Path("docs/paper.md"))
+    parser.add_argument("--jobs", type=int, default=1, help="functions counted at a time")
     options = parser.parse_args()
-    tally: Counter[str] = Counter()
-    lines: list[str] = []
-    for file in options.files:
-        for name in functions(file):
-            paper, measured = count(file, name, "paper"), count(file, name, "cuda")
-            for variant in ("eager", "compile"):
-                cells = row(name, variant, paper.get(variant, {}), measured.get(variant, {}))
-                tally[cells[-2]] += 1
-                lines.append(f"| {' | '.join(cells)} |")
-                sys.stderr.write(f"{lines[-1]}\n")
-    head = ["function", "variant", "paper", "measured", "generated on paper", "generated",
-            "verdict", "why"]  # fmt: skip
-    said = ", ".join(f"{n} {what}" for what, n in tally.most_common())
-    table = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *lines]
-    text = f"# Counts on paper, held against a GPU\n\n{said}.\n\n" + "\n".join(table) + "\n"
-    options.output.write_text(text)
+    names = [(file, name) for file in options.files for name in functions(file)]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        documents = list(pool.map(lambda job: count(*job), names))
+    every = [
+        row
+        for (_, name), document in zip(names, documents, strict=True)
+        for row in rows(name, document)
+    ]
+    options.output.write_text(report(every, documents[0]["environment"]))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import pytest
 
 from kernelcount.errors import UsageError
-from kernelcount.paper.cards import CARDS, LIMITS, find
+from kernelcount.paper.cards import CARDS, LIMITS, find, of_device
 
 
 def test_the_default_is_the_card_whose_library_calls_are_recorded():
@@ -37,9 +37,9 @@ def test_every_figure_has_a_source(card):
     ],
 )
 def test_a_card_is_known_by_what_torch_calls_it(device, card):
-    assert cards.of_device(device).name == card
+    assert of_device(device).name == card
 
 
 @pytest.mark.parametrize("device", ["NVIDIA L40", "AMD Instinct MI300X", ""])
 def test_a_card_without_a_row_is_none(device):
-    assert cards.of_device(device) is None
+    assert of_device(device) is None
