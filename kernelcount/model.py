@@ -55,7 +55,8 @@ class Work:
 
     `label` is the op that launched it, the outermost one where ops call each other, and `op` the
     innermost; None where that is not known. `grid` and `block` are in blocks and threads,
-    `shared_memory` in bytes.
+    `shared_memory` in bytes, as are `read` and `written`: what one execution moves through GPU
+    memory, modelled; None where that was not worked out.
     """
 
     name: str
@@ -66,6 +67,8 @@ class Work:
     registers: int | None = None
     shared_memory: int | None = None
     op: str | None = None
+    read: int | None = None
+    written: int | None = None
 
     @property
     def caption(self) -> str | None:
@@ -130,7 +133,8 @@ class Records:
 class Row:
     """All records of one name and label (see `Work.caption`).
 
-    `time_ns` is None where no record has a valid time.
+    `time_ns` is None where no record has a valid time; `read` and `written`, in bytes, where what
+    one of them moves was not worked out.
     """
 
     name: str
@@ -138,6 +142,8 @@ class Row:
     activity: Activity
     count: int
     time_ns: int | None
+    read: int | None = None
+    written: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +297,8 @@ class Capture:
                 work.activity,
                 n + (old.count if old else 0),
                 _add(old.time_ns if old else None, time),
+                _moved(old.read if old else 0, work.read, n),
+                _moved(old.written if old else 0, work.written, n),
             )
         return tuple(merged.values())
 
@@ -412,3 +420,8 @@ def note_codes(notes: Iterable[Note]) -> set[str]:
 
 def _add(a: int | None, b: int | None) -> int | None:
     return b if a is None else a if b is None else a + b
+
+
+def _moved(before: int | None, each: int | None, times: int) -> int | None:
+    """Bytes before and those of so many more executions; None where either is not known."""
+    return None if before is None or each is None else before + each * times

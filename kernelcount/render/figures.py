@@ -265,11 +265,18 @@ def same_rows(one: Figures, other: Figures) -> bool:
 
 
 def listed(rows: Sequence[Row], *, full: bool) -> tuple[list[Row], list[Row]]:
-    """Rows to show and rows to sum up: all in the order they first ran, or the longest first."""
+    """Rows to show and rows to sum up: all in the order they first ran, or the heaviest first."""
     if full or len(rows) <= LISTED:
         return list(rows), []
-    ranked = sorted(rows, key=lambda r: -1 if r.time_ns is None else r.time_ns, reverse=True)
+    ranked = sorted(rows, key=_weight, reverse=True)
     return ranked[:LISTED], ranked[LISTED:]
+
+
+def _weight(row: Row) -> int:
+    """By which rows are ranked: their time, or on paper the bytes that they move."""
+    if row.time_ns is not None:
+        return row.time_ns
+    return -1 if row.read is None or row.written is None else row.read + row.written
 
 
 def _count(entry: Figures, key: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kernelcount.errors import KernelcountError
-from kernelcount.model import Beside, Capture, Environment, Report, Unmeasured
+from kernelcount.model import Beside, Capture, Environment, Report, Row, Unmeasured
 from kernelcount.render import paper
 from kernelcount.render.figures import Figures, figures_of
 
@@ -150,6 +150,13 @@ def _beside(beside: Beside | None) -> dict[str, Any] | None:
     }
 
 
+def _moved(row: Row) -> dict[str, Any] | None:
+    """Show the bytes of all executions; null where they were not worked out."""
+    if row.read is None or row.written is None:
+        return None
+    return {"read": row.read, "written": row.written, "basis": "modelled"}
+
+
 def _lists(f: Figures) -> dict[str, Any]:
     """Show what stands behind the counts: devices, rows in the order they first ran, steps."""
     devices = f.capture.devices() if f.capture else {}
@@ -166,6 +173,7 @@ def _lists(f: Figures) -> dict[str, Any]:
                 "activity": row.activity,
                 "count": row.count,
                 "time_ns": row.time_ns,
+                "bytes": _moved(row),
             }
             for row in f.rows
         ],

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from kernelcount.model import DeviceTally, Row, Step
 from kernelcount.render.figures import LISTED, Figures, listed
 from kernelcount.render.layout import Line, Page, cells, chop, columns, fit, pad
-from kernelcount.render.wording import caption, clean, duration, left_out, plural
+from kernelcount.render.wording import caption, clean, duration, left_out, plural, transfers
 
 _LABEL_WIDTH = 16
 
@@ -18,13 +18,12 @@ def ran(title: str, entry: Figures, page: Page) -> list[Line]:
     if not shown:
         return []
     repeated = any(row.count > 1 for row in shown)
-    timed = not entry.on_paper
+    heading = _heading(entry, repeated=repeated)
     tails = columns(
-        [[_times(row), *([duration(row.time_ns)] if timed else [])] for row in shown],
-        "rr" if timed else "r",
+        [[_times(row), *([_figure(row, entry)] if heading else [])] for row in shown],
+        "rr" if heading else "r",
     )
     room = page.width - cells(tails[0]) - 3
-    heading = ("total time" if repeated else "time") if timed else ""
     top = "  " + pad(title, page.width - 3 - cells(heading)) + " " + heading
     lines: list[Line] = [((top, "bold"),)]
     widest = max(cells(caption(row)[0]) for row in shown)
@@ -38,6 +37,23 @@ def ran(title: str, entry: Figures, page: Page) -> list[Line]:
     if rest:
         lines.append(((fit(f"  {left_out(rest)}: --full shows all", page.width), "dim"),))
     return lines
+
+
+def _heading(entry: Figures, *, repeated: bool) -> str:
+    """What stands above the last column: on paper nothing took any time."""
+    if not entry.on_paper:
+        return "total time" if repeated else "time"
+    moved = entry.paper and entry.paper.unit and any(row.read is not None for row in entry.rows)
+    return "transfers" if moved else ""
+
+
+def _figure(row: Row, entry: Figures) -> str:
+    """Its time, or on paper the arrays that it moves."""
+    if not entry.on_paper or entry.paper is None:
+        return duration(row.time_ns)
+    if row.read is None or row.written is None:
+        return "unknown"
+    return transfers((row.read + row.written) / entry.paper.unit)
 
 
 def devices(tallies: Mapping[str, DeviceTally]) -> list[Line]:

@@ -50,6 +50,11 @@ def ratio(value: float) -> str:
     return f"{value:.{max(0, _FIGURES - digits)}f}x"
 
 
+def transfers(value: float) -> str:
+    """Arrays moved, to a tenth."""
+    return "<0.1" if 0 < value < 0.05 else f"{value:.1f}"  # noqa: PLR2004  it would be shown as 0.0
+
+
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """``1 kernel``, ``2 kernels``; plain digits, so that a search for the number finds it."""
     return f"{count} {noun if count == 1 else many or noun + 's'}"

@@ -110,7 +110,8 @@ def test_a_run_is_one_document_with_every_key_of_the_contract():
           "label": "triton_poi_fused_add_relu_0",
           "activity": "kernel",
           "count": 1,
-          "time_ns": 273000
+          "time_ns": 273000,
+          "bytes": null
         }
       ],
       "steps": [],
