@@ -11,21 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelcount import __version__
-from kernelcount.errors import Interrupted, KernelcountError, UsageError, UserCodeError
-from kernelcount.model import (
-    Beside,
-    Capture,
-    Environment,
-    Job,
-    Outcome,
-    Report,
-    Run,
-    Target,
-    Unmeasured,
-)
+from kernelcount.errors import KernelcountError, UsageError, UserCodeError
+from kernelcount.model import Environment, Job, Outcome, Report, Run, Target, Unmeasured
 from kernelcount.traces import saved
 
 if TYPE_CHECKING:
+    from kernelcount.beside import OnPaper
     from kernelcount.runners import Results, Runner
 
 _LONGEST_TIMEOUT = 1e9  # seconds; more is no number to wait for
@@ -50,11 +41,11 @@ class Answer:
 
 
 def run(
-    job: Job, runner: Runner, progress: Callable[[str], None], beside: Runner | None = None
+    job: Job, runner: Runner, progress: Callable[[str], None], beside: OnPaper | None = None
 ) -> Answer:
     """Count a target as the job says, by one of `runners`' functions.
 
-    `beside` counts on paper what was measured on a GPU; None: paper is not asked.
+    `beside` counts on paper what is measured on a GPU; None: paper is not asked.
 
     Raises KernelcountError where nothing could be asked of the target at all.
     """
@@ -63,8 +54,8 @@ def run(
     check_job(job)
     if job.gpu is not None:
         job = replace(job, device="paper")
-    results = runner(job, progress)
-    papers = _on_paper(results, beside, progress) if beside is not None else {}
+    results = runner(job, progress) if beside is None else runner(job, progress, beside.ready)
+    papers = {} if beside is None else beside.found(results.outcomes, progress)
     runs: dict[int | None, list[worker.Step]] = {}
     for step in worker.steps(job):
         runs.setdefault(step.size, []).append(step)
@@ -83,32 +74,6 @@ def run(
         target,
     )
     return Answer(report, _said(results), tuple(results.unwritten))
-
-
-def _on_paper(
-    results: Results, runner: Runner, progress: Callable[[str], None]
-) -> dict[int, Beside]:
-    """What paper says, by step, of the steps that were measured on a GPU."""
-    from kernelcount import comparison, paper
-
-    measured = {i: o for i, o in results.outcomes.items() if isinstance(o, Capture)}
-    device = results.environment.device
-    if results.environment.kind != "cuda" or not measured:
-        return {}
-    card = paper.of_device(device or "")
-    if card is None:
-        known = ", ".join(paper.CARDS)
-        reason = f"no figures of {device} are at hand, only of {known} (--gpu)"
-        return {i: Beside(Unmeasured(o.name, reason)) for i, o in measured.items()}
-    job = replace(results.job, device="paper", gpu=card.name, traces=())
-    try:
-        expected = runner(job, lambda text: progress(f"on paper, {text}")).outcomes
-    except Interrupted:
-        raise
-    except KernelcountError as error:
-        reason = str(error).partition("\n")[0]
-        return {i: Beside(Unmeasured(o.name, reason)) for i, o in measured.items()}
-    return {i: comparison.beside(outcome, expected[i]) for i, outcome in measured.items()}
 
 
 def _said(results: Results) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -34,6 +35,7 @@ _LOOK = 0.2  # seconds between looks whether a silent worker still lives
 _ANSWER = 1.0  # seconds for a worker to write down where it is
 _FAREWELL = 5.0  # seconds for a killed process to be gone; one that waits for a driver may not go
 _CHUNK = 1 << 16
+_LOWEST = 19  # the priority that gives way to all others (nice)
 _TOKEN = "KERNELCOUNT_WORKER"  # noqa: S105  in the environment of a worker and of all that it starts
 
 # The worker's start: neither the current folder nor this package's may come before the standard
@@ -47,6 +49,8 @@ spec = importlib.util.spec_from_file_location("kernelcount", {init!r})
 package = importlib.util.module_from_spec(spec)
 sys.modules["kernelcount"] = package
 spec.loader.exec_module(package)
+import os
+os.nice({priority})
 from kernelcount.worker import main
 main({control}, {folder!r}, {first})
 """
@@ -85,16 +89,23 @@ class Results:
 
 
 Watcher = Callable[[str], None]
-Runner = Callable[[Job, Watcher], Results]
+Ready = Callable[[Environment], None]
 
 
-def in_process(job: Job, progress: Watcher) -> Results:
+class Runner(Protocol):
+    """Does a job. `ready` is told the environment once it is known, before anything is measured."""
+
+    def __call__(self, job: Job, progress: Watcher, ready: Ready | None = None) -> Results:
+        """What came of it. Raises KernelcountError where it cannot be done at all."""
+
+
+def in_process(job: Job, progress: Watcher, ready: Ready | None = None) -> Results:
     """Do the job in this process. Raises KernelcountError where it cannot be done at all.
 
     ``sys.argv`` and the current folder are as they were afterwards, whatever the user's code did.
     """
     results = Results(job)
-    listener = _Listener(results, progress)
+    listener = _Listener(results, progress, ready)
     argv, folder = sys.argv, Path.cwd()
     try:
         while (first := _first_left(results)) is not None:
@@ -105,23 +116,26 @@ def in_process(job: Job, progress: Watcher) -> Results:
     return results
 
 
-def in_worker(job: Job, progress: Watcher, *, quiet: bool = False) -> Results:
+def in_worker(
+    job: Job,
+    progress: Watcher,
+    ready: Ready | None = None,
+    *,
+    cancelled: Callable[[], bool] | None = None,
+) -> Results:
     """Do the job in worker processes. Raises KernelcountError where it cannot be done at all.
 
-    `quiet`: what the user's code prints is thrown away, as where it was printed once already.
+    With `cancelled` it is done in the background: at the lowest priority, with what the user's code
+    prints thrown away, and given up with Interrupted as soon as `cancelled` is true.
     """
     results = Results(job)
     with tempfile.TemporaryDirectory(prefix="kernelcount-", ignore_cleanup_errors=True) as folder:
         packed = json.dumps(msgspec.to_builtins(job))  # unlike msgspec's, it takes any file name
         Path(folder, "job").write_text(packed, encoding="ascii")
         while (first := _first_left(results)) is not None:
-            _Worker(results, progress, Path(folder), first, quiet=quiet).run()
+            listener = _Listener(results, progress, ready)
+            _Worker(listener, Path(folder), first, cancelled).run()
     return results
-
-
-def quietly(job: Job, progress: Watcher) -> Results:
-    """As `in_worker`; what the user's code prints is thrown away."""
-    return in_worker(job, progress, quiet=True)
 
 
 def _first_left(results: Results) -> int | None:
@@ -132,8 +146,8 @@ def _first_left(results: Results) -> int | None:
 class _Listener:
     """Takes a worker's messages. `step` is the one it is at, None before the first begins."""
 
-    def __init__(self, results: Results, progress: Watcher) -> None:
-        self.results, self.progress = results, progress
+    def __init__(self, results: Results, progress: Watcher, ready: Ready | None = None) -> None:
+        self.results, self.progress, self.ready = results, progress, ready
         self.steps = worker.steps(results.job)
         self.step: worker.Step | None = None
         self.doing = ""
@@ -146,6 +160,8 @@ class _Listener:
             case worker.Begin(index):
                 self.step, self.doing = self.steps[index], ""
             case worker.Ready(environment, target):
+                if self.ready is not None and results.environment == Environment():
+                    self.ready(environment)
                 results.environment = environment
                 if self.step is not None:
                     results.targets[self.step.index] = target
@@ -186,11 +202,10 @@ class _Worker:
     """One worker process, from its start to its end."""
 
     def __init__(
-        self, results: Results, progress: Watcher, folder: Path, first: int, *, quiet: bool
+        self, listener: _Listener, folder: Path, first: int, cancelled: Callable[[], bool] | None
     ) -> None:
-        self.quiet = quiet
-        self.job, self.folder, self.first = results.job, folder, first
-        self.listener = _Listener(results, progress)
+        self.job, self.folder, self.first = listener.results.job, folder, first
+        self.listener, self.cancelled = listener, cancelled
         self.token = uuid.uuid4().hex
 
     def run(self) -> None:
@@ -220,9 +235,10 @@ class _Worker:
             control=control,
             folder=str(self.folder),
             first=self.first,
+            priority=0 if self.cancelled is None else _LOWEST,
         )
         # Whatever the user's code prints, from wherever, goes to stderr.
-        to = subprocess.DEVNULL if self.quiet else 2
+        to = 2 if self.cancelled is None else subprocess.DEVNULL
         # On paper nothing may touch a GPU that is there: Inductor, for one, would time on it.
         hidden = {"CUDA_VISIBLE_DEVICES": ""} if self.job.device == "paper" else {}
         process = subprocess.Popen(
@@ -247,6 +263,8 @@ class _Worker:
         pending = b""
         deadline: float | None = None
         while not self.listener.ended:
+            if self.cancelled is not None and self.cancelled():
+                raise Interrupted("given up")
             if not select.select([pipe], [], [], _LOOK)[0]:
                 if process.poll() is not None and not select.select([pipe], [], [], 0)[0]:
                     return None

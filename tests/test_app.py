@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kernelcount import app
-from kernelcount.errors import Interrupted, KernelcountError, UsageError
-from kernelcount.model import Beside, Capture, Environment, Job, Paper, Records, Unmeasured
+from kernelcount.errors import KernelcountError, UsageError
+from kernelcount.model import Beside, Capture, Environment, Job, Records, Unmeasured
 from kernelcount.runners import Results
 
 SPEC = str(Path(__file__).parent / "cases" / "operations.py") + ":add_relu"
@@ -109,58 +109,23 @@ def answer(job, *outcomes, said=()):
 FINE = Capture("eager", records=Records())
 
 
-GPU = Environment("NVIDIA H200", "cuda", "2.11.0")
+def test_what_paper_says_stands_beside_what_was_measured():
+    said = Beside(FINE, same_calls=True)
 
+    class OnPaper:
+        def ready(self, environment):
+            self.device = environment.device
 
-def with_paper(paper, environment=GPU):
-    """A run on a GPU, and then `paper`: its outcome or the error that it raises."""
+        def found(self, outcomes, _):
+            assert self.device == "NVIDIA H200"
+            return {0: said} if outcomes[0] == FINE else {}
 
-    def measured(job, _):
-        return Results(job, {0: FINE, 1: Unmeasured("compile", "lost")}, {}, environment)
+    def runner(job, _, ready):
+        ready(Environment("NVIDIA H200", "cuda"))
+        return Results(job, {0: FINE, 1: Unmeasured("compile", "lost")})
 
-    asked = []
-
-    def on_paper(job, _):
-        asked.append((job.device, job.gpu, job.traces))
-        if isinstance(paper, Exception):
-            raise paper
-        return Results(job, {0: paper, 1: paper})
-
-    job = Job(SPEC, traces=("e.json", "c.json"))
-    return app.run(job, measured, lambda _: None, on_paper).report, asked
-
-
-def test_what_was_measured_on_a_gpu_is_counted_on_paper_for_that_card():
-    expected = Capture(
-        "eager", records=Records(), basis="paper", paper=Paper(0, 0, False, 0, 0, 0, 0, 1)
-    )
-    report, asked = with_paper(expected)
-    assert asked == [("paper", "H200", ())]
-    assert report.runs[0].besides == (Beside(expected, same_calls=True), None)
-
-
-@pytest.mark.parametrize("error", [KernelcountError("no such torch"), UsageError("no such torch")])
-def test_an_error_on_paper_leaves_the_measurement_as_it_is(error):
-    report, _ = with_paper(error)
-    assert report.runs[0].besides == (Beside(Unmeasured("eager", "no such torch")), None)
-    assert report.outcomes[0] == FINE
-
-
-def test_an_interruption_on_paper_ends_the_run():
-    with pytest.raises(Interrupted):
-        with_paper(Interrupted("interrupted"))
-
-
-def test_for_a_card_without_figures_paper_is_not_asked_and_says_so():
-    report, asked = with_paper(FINE, Environment("Quadro X", "cuda"))
-    assert asked == []
-    assert "no figures of Quadro X" in report.runs[0].besides[0].outcome.reason
-
-
-def test_on_the_cpu_and_on_paper_nothing_stands_beside():
-    for kind in ("cpu", "paper"):
-        report, asked = with_paper(FINE, Environment("CPU", kind))
-        assert (asked, report.runs[0].besides) == ([], (None, None))
+    report = app.run(Job(SPEC), runner, lambda _: None, OnPaper()).report
+    assert report.runs[0].besides == (said, None)
 
 
 def test_naming_a_card_means_paper():

@@ -29,6 +29,7 @@ LAYERS = (
     {"capture"},
     {"worker"},
     {"runners"},
+    {"beside"},
     {"app"},
     {"cli"},
     {"__main__"},

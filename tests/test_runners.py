@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from counting import operations
 
-from kernelcount import runners
+from kernelcount import runners, worker
 from kernelcount.errors import KernelcountError
-from kernelcount.model import Job, Unmeasured
+from kernelcount.model import Environment, Job, Target, Unmeasured
 from kernelcount.runners import Results, _frame, in_process, in_worker
 
 EAGER = ("eager",)
@@ -234,6 +234,15 @@ def test_a_job_that_fails_after_some_outcomes_keeps_them():
     listener.fail("the file is gone\nand more", 2, whole=True)
     assert results.outcomes[1] == Unmeasured("compile", "the file is gone", None, 2)
     assert results.said[1] == "the file is gone\nand more"
+
+
+def test_the_environment_is_told_once_before_anything_is_measured():
+    told = []
+    listener = runners._Listener(Results(Job("f.py:f")), lambda _: None, told.append)
+    cpu = Environment("CPU", "cpu")
+    for _ in range(2):
+        listener.take(worker.Ready(cpu, Target("f.py:f")))
+    assert told == [cpu]
 
 
 def test_progress_names_the_variant_and_the_size_where_there_are_several():

@@ -84,6 +84,7 @@ def run(
     """Count a function's kernels, eager beside torch.compile."""
     from kernelcount import app, runners, variants
     from kernelcount import inputs as specs
+    from kernelcount.beside import OnPaper
     from kernelcount.cli import output as out
     from kernelcount.model import Job
 
@@ -110,9 +111,8 @@ def run(
             timeout=timeout,
             traces=app.trace_files(trace.absolute(), names, sizes) if trace else (),
         )
-        with out.status() as progress:
-            beside = None if no_paper else runners.quietly
-            answer = app.run(job, runners.in_worker, progress, beside)
+        with out.status() as progress, OnPaper(job) as beside:
+            answer = app.run(job, runners.in_worker, progress, None if no_paper else beside)
     except KernelcountError as error:
         out.fail(error, form, "run")
     out.show(app.save(answer, save) if save else answer, form, output, full=full)
