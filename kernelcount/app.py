@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 
 from kernelcount import __version__
 from kernelcount.errors import KernelcountError, UsageError, UserCodeError
-from kernelcount.model import Environment, Job, Outcome, Report, Run, Target, Unmeasured
+from kernelcount.model import (
+    Beside,
+    Capture,
+    Environment,
+    Job,
+    Outcome,
+    Report,
+    Run,
+    Target,
+    Unmeasured,
+)
 from kernelcount.traces import saved
 
 if TYPE_CHECKING:
@@ -64,16 +74,29 @@ def run(
         "run",
         replace(results.environment, kernelcount=__version__),
         tuple(
-            Run(
-                tuple(results.outcomes[s.index] for s in of_size),
+            _run(
+                [results.outcomes[s.index] for s in of_size],
                 size,
-                tuple(papers.get(s.index) for s in of_size),
+                [papers.get(s.index) for s in of_size],
             )
             for size, of_size in runs.items()
         ),
         target,
     )
     return Answer(report, _said(results), tuple(results.unwritten))
+
+
+def _run(outcomes: Sequence[Outcome], size: int | None, besides: Sequence[Beside | None]) -> Run:
+    from kernelcount import comparison
+
+    base = outcomes[0]
+    speeds = [
+        comparison.speed(base, other)
+        if other is not base and isinstance(base, Capture) and isinstance(other, Capture)
+        else None
+        for other in outcomes
+    ]
+    return Run(tuple(outcomes), size, tuple(besides), tuple(speeds))
 
 
 def _said(results: Results) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from time import perf_counter_ns
 from types import GeneratorType
 from typing import Any
 
@@ -69,6 +70,20 @@ class Subject:
     notes: tuple[Note, ...] = ()
     fresh: list[Arguments] = field(default_factory=list)
     """Further sets of arguments that were made, kept so that no address of theirs comes back."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A variant with what it runs: the function as the user wrote it, and what is called."""
+
+    variant: Variant
+    function: Callable[..., Any]
+    call: Callable[..., Any]
+
+
+def way(variant: Variant, function: Callable[..., Any]) -> Way:
+    """The way to run `function` that the variant is: compiled, for one."""
+    return Way(variant, function, VARIANTS[variant.kind].apply(function, variant))
 
 
 _Given = tuple[tuple[Any, ...], dict[str, Any]]
@@ -139,6 +154,7 @@ class _Steady:
     stable: bool
     seen: list[int]
     compiled_last: bool
+    first_call_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -156,8 +172,7 @@ class _Pass:
 
 def measure(
     subject: Subject,
-    variant: Variant,
-    function: Callable[..., Any],
+    way: Way,
     scratch: Path,
     progress: Progress,
 ) -> Outcome:
@@ -166,7 +181,8 @@ def measure(
     Raises whatever the user's code raises, with the profiler stopped and their state put back.
     """
     if isinstance(subject.device, PretendedGpu):
-        return _measure_on_paper(subject, subject.device, variant, function, scratch, progress)
+        return _measure_on_paper(subject, subject.device, way, scratch, progress)
+    variant, function = way.variant, way.function
     kind = VARIANTS[variant.kind]
     given = (subject.arguments.args, subject.arguments.kwargs)
     with ExitStack() as stack:
@@ -176,7 +192,7 @@ def measure(
         stack.callback(state.restore)
         watch = stack.enter_context(CompilerWatch())
         stack.enter_context(kind.during())
-        invocation = Invocation(kind.apply(function, variant), subject)
+        invocation = Invocation(way.call, subject)
         this = _Pass(subject, variant, invocation, state, watch, scratch, progress)
         steady = _until_steady(this, state.before_call)
         notes = list(subject.notes)
@@ -190,12 +206,12 @@ def measure(
 def _measure_on_paper(
     subject: Subject,
     gpu: PretendedGpu,
-    variant: Variant,
-    function: Callable[..., Any],
+    way: Way,
     scratch: Path,
     progress: Progress,
 ) -> Outcome:
     """Count one variant for a GPU that is not there, by a call in which nothing is compiled."""
+    variant, function = way.variant, way.function
     kind = VARIANTS[variant.kind]
     given = (subject.arguments.args, subject.arguments.kwargs)
     with ExitStack() as stack:
@@ -205,7 +221,7 @@ def _measure_on_paper(
         state = UserState(function, given, backward=subject.backward)
         stack.callback(state.restore)
         stack.enter_context(kind.during())
-        invocation = Invocation(kind.apply(function, variant), subject)
+        invocation = Invocation(way.call, subject)
         this = _Pass(subject, variant, invocation, state, watch, scratch, progress)
         ends = (module_of(function), given)
         for call in range(1, PAPER_WARM_UPS + 1):
@@ -239,8 +255,13 @@ def _until_steady(this: _Pass, given: Callable[[], _Given]) -> _Steady:
     """Call until two calls agree; `given` makes the arguments ready before each, unrecorded."""
     for call in range(1, WARM_UPS + 1):
         this.progress(f"warm-up, call {call}")
-        this.invocation(*given())
+        arguments = given()
+        this.subject.device.synchronize()
+        start = perf_counter_ns()
+        this.invocation(*arguments)
         if call == 1:
+            this.subject.device.synchronize()
+            first_call_ns = perf_counter_ns() - start
             this.state.look_closely()
     this.subject.device.synchronize()
     this.state.forget_unchanged()
@@ -254,12 +275,12 @@ def _until_steady(this: _Pass, given: Callable[[], _Given]) -> _Steady:
         launched = _launched(outcome)
         seen.append(_work_done(outcome))
         if isinstance(outcome, Capture) and launched == previous and not compiled:
-            return _Steady(outcome, True, seen, False)
+            return _Steady(outcome, True, seen, False, first_call_ns)
         # A call in which something was compiled, or whose record has holes, is no yardstick.
         previous = launched if isinstance(outcome, Capture) and not compiled else None
         if isinstance(outcome, Unmeasured) and outcome.reason == ANOTHER_PROFILER:
             break
-    return _Steady(outcome, False, seen, compiled)
+    return _Steady(outcome, False, seen, compiled, first_call_ns)
 
 
 def _profile(this: _Pass, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Outcome:
@@ -389,6 +410,7 @@ def _with_context(steady: _Steady, subject: Subject, notes: list[Note]) -> Outco
         environment=subject.environment,
         target=subject.target,
         stable=steady.stable,
+        first_call_ns=steady.first_call_ns,
         notes=(*notes, *capture.notes),
     )
     if isinstance(outcome, Unmeasured):

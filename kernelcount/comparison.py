@@ -1,8 +1,9 @@
-"""What was measured, held against what was counted on paper: where they differ, and in which call.
+"""What was measured, held against another variant, or against what was counted on paper.
 
-Calls are matched by the op that launched a kernel: the outermost one of a trace, as ``sort`` is
-above ``copy_``, or else the innermost, as ``addmm`` is below ``linear``, which paper does not see.
-What Inductor generated is matched as a whole: another version of it may name its kernels otherwise.
+Times are held against times that were taken in turn with them. Beside paper, calls are matched by
+the op that launched a kernel: the outermost one of a trace, as ``sort`` is above ``copy_``, or else
+the innermost, as ``addmm`` is below ``linear``, which paper does not see. What Inductor generated
+is matched as a whole: another version of it may name its kernels otherwise.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from statistics import median
 
-from kernelcount.model import Beside, Capture, Difference, Outcome, Unmeasured, Work
+from kernelcount import noise
+from kernelcount.model import Beside, Capture, Difference, Outcome, Speed, Unmeasured, Work
 
 GENERATED = "generated kernels"
 
@@ -21,6 +24,26 @@ _GENERATED = "triton_"
 # Kernels that add up the parts of a matrix product, in traces of an H200: splitKreduce_kernel of
 # cuBLASLt, and ..._execute_split_k_kernel__5x_cublas.
 _SPLIT_K = re.compile("splitKreduce|split_k_kernel")
+
+
+def speed(base: Capture, other: Capture) -> Speed | None:
+    """How the time of a call of `other` compares with that of `base`.
+
+    None where they were not timed in turn, or too seldom to tell.
+    """
+    first, second = base.timing, other.timing
+    if first is None or second is None or other.name not in first.together:
+        return None
+    samples = (first.samples_ns, second.samples_ns)
+    if first.together != second.together or len(samples[0]) != len(samples[1]):
+        return None
+    ratios = [before / after for before, after in zip(*samples, strict=True) if after]
+    differs, bounds = noise.differ(*samples), noise.interval(ratios)
+    if differs is None or bounds is None:
+        return None
+    ratio = median(ratios)
+    verdict = "no difference" if not differs else "faster" if ratio > 1 else "slower"
+    return Speed(ratio, *bounds, verdict)  # type: ignore[arg-type]
 
 
 def beside(measured: Capture, paper: Outcome) -> Beside:

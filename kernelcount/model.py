@@ -191,6 +191,34 @@ class Paper:
 
 
 @dataclass(frozen=True, slots=True)
+class Timing:
+    """How long a call takes without a profiler: nanoseconds a call, one sample for each turn.
+
+    Variants of one run took turns, so that their samples of one index belong together. A sample is
+    the mean of `calls` calls back to back, or of one with its arguments made ready before.
+    `together`: the names of the variants that took turns.
+    """
+
+    samples_ns: tuple[float, ...]
+    calls: int = 1
+    together: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """How the time of a call compares with that of another variant, the two timed in turn.
+
+    `ratio` is the other's time over this one's: above 1, this one is faster; `low` and `high`
+    enclose it. The verdict is ``faster``, ``slower`` or ``no difference``.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    verdict: Literal["faster", "slower", "no difference"]
+
+
+@dataclass(frozen=True, slots=True)
 class Capture:
     """The raw record of one variant's run, or of one trace.
 
@@ -198,6 +226,8 @@ class Capture:
     one), None where the trace has no runtime rows. `complete`: every launch has its device record;
     None where that cannot be told. `stable`: repeated steady calls launched the same kernels; None
     for a trace, which holds what somebody recorded. `paper` comes with the basis of that name.
+    `first_call_ns`: the first call of all, with whatever it compiled; `peak_memory`: bytes that a
+    call holds at its peak above its inputs.
     """
 
     name: str
@@ -212,6 +242,9 @@ class Capture:
     notes: tuple[Note, ...] = ()
     basis: Literal["measured", "paper"] = "measured"
     paper: Paper | None = None
+    timing: Timing | None = None
+    first_call_ns: int | None = None
+    peak_memory: int | None = None
 
     @property
     def on_cpu(self) -> bool:
@@ -355,7 +388,8 @@ class Job:
     """What a run is asked to do, as the flags of `kernelcount run` say it.
 
     `sizes`: one run each; empty: the default of the inputs. `traces`: a file for each variant's raw
-    trace, or empty. `timeout` is in seconds, for each variant. `gpu`: the card that paper is for.
+    trace, or empty. `timeout` is in seconds, for each variant; `seconds`, those that
+    timing may take at each size, 0 for none. `gpu`: the card that paper is for.
     """
 
     spec: str
@@ -371,6 +405,7 @@ class Job:
     no_grad: bool = False
     evaluate: bool = False
     timeout: float | None = None
+    seconds: float = 1.0
     traces: tuple[str, ...] = ()
 
 
@@ -378,12 +413,14 @@ class Job:
 class Run:
     """The outcomes of one target at one size (`size` None: the trace or file has no such thing).
 
-    `besides`: what paper says of each outcome, in their order; empty where it was not asked.
+    `besides`: what paper says of each outcome, in their order, and `speeds`: how the time of each
+    compares with that of the first; empty where that was not asked.
     """
 
     outcomes: tuple[Outcome, ...]
     size: int | None = None
     besides: tuple[Beside | None, ...] = ()
+    speeds: tuple[Speed | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,7 @@ class _Listener:
         self.steps = worker.steps(results.job)
         self.step: worker.Step | None = None
         self.doing = ""
+        self.together = False  # counting is over for now: nothing that fails costs a count
         self.ended = False
 
     def take(self, message: worker.Message) -> None:
@@ -158,7 +159,7 @@ class _Listener:
         results = self.results
         match message:
             case worker.Begin(index):
-                self.step, self.doing = self.steps[index], ""
+                self.step, self.doing, self.together = self.steps[index], "", False
             case worker.Ready(environment, target):
                 if self.ready is not None and results.environment == Environment():
                     self.ready(environment)
@@ -168,6 +169,8 @@ class _Listener:
             case worker.Progress(text):
                 self.doing = text
                 self.progress(f"{name_of(self.step, results.job)}: {text}" if self.step else text)
+            case worker.Together():
+                self.together, self.step = True, None
             case worker.Done(index, outcome, said, rest):
                 results.settle(index, saved.load(bytes(outcome), "the worker")[0], said, rest)
             case worker.Unwritten(text):
@@ -184,7 +187,7 @@ class _Listener:
         has some keeps them.
         """
         first = _first_left(self.results)
-        if first is None:
+        if first is None or (self.together and code != Interrupted.code):
             return
         hopeless = (whole or self.step is None) and not self.results.outcomes
         if hopeless or code == Interrupted.code:
@@ -274,14 +277,17 @@ class _Worker:
             *lines, pending = (pending + os.read(pipe, _CHUNK)).split(b"\n")
             for message in map(_MESSAGES.decode, lines):
                 self.listener.take(message)
-                if isinstance(message, worker.Loading | worker.Begin):
+                if isinstance(message, worker.Loading | worker.Begin | worker.Together):
                     deadline = self._deadline()
                 elif isinstance(message, worker.Loaded | worker.Done):
                     deadline = None
         return None
 
     def _deadline(self) -> float | None:
-        return None if self.job.timeout is None else time.monotonic() + self.job.timeout
+        if self.job.timeout is None:
+            return None
+        timing = self.job.seconds if self.listener.together else 0
+        return time.monotonic() + self.job.timeout + timing
 
     def _out_of_time(self, process: subprocess.Popen[bytes]) -> str:
         return f"no answer within --timeout {self.job.timeout:g} s; {self._place(process)}"

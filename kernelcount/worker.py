@@ -25,7 +25,7 @@ import msgspec
 
 from kernelcount import __version__
 from kernelcount.errors import KernelcountError, NotMeasuredError, UsageError, UserCodeError
-from kernelcount.model import Environment, Job, Note, Outcome, Target, Unmeasured
+from kernelcount.model import Capture, Environment, Job, Note, Outcome, Target, Unmeasured
 from kernelcount.traces import saved
 
 WHERE = signal.SIGUSR1 if hasattr(signal, "SIGUSR1") else None
@@ -63,6 +63,10 @@ class Progress(msgspec.Struct, tag="progress"):
     text: str
 
 
+class Together(msgspec.Struct, tag="together"):
+    """Variants that were counted are timed in turn; their outcomes are sent once more then."""
+
+
 class Done(msgspec.Struct, tag="done"):
     """A variant has ended. `outcome` is as `saved.dump` writes it.
 
@@ -93,7 +97,7 @@ class Ended(msgspec.Struct, tag="ended"):
     """The process ends here on its own account, whether or not steps are left."""
 
 
-Message = Loading | Loaded | Ready | Begin | Progress | Done | Unwritten | Failed | Ended
+Message = Loading | Loaded | Ready | Begin | Progress | Together | Done | Unwritten | Failed | Ended
 Send = Callable[[Message], None]
 
 
@@ -123,10 +127,13 @@ def perform(job: Job, first: int, send: Send, scratch: str | None = None) -> Non
     """
     try:
         session = _Session(job, send, scratch)
-        for step in steps(job)[first:]:
+        todo = steps(job)[first:]
+        for step, following in zip(todo, [*todo[1:], None], strict=True):
             send(Begin(step.index))
             done = session.do(step)
             send(done)
+            if done.said or following is None or following.size != step.size:
+                session.together(step.size)
             if done.said:
                 return
     except KernelcountError as error:
@@ -200,6 +207,8 @@ class _Session:
         self.environment = replace(self.device.environment(), kernelcount=__version__)
         self._evaluate()
         self._subjects: dict[int | None, Any] = {}
+        self._ways: dict[str, Any] = {}
+        self._counted: list[tuple[int, Any, Capture]] = []
 
     def _load(self, spec: str) -> Any:
         from kernelcount import target
@@ -242,7 +251,37 @@ class _Session:
         outcome = self._measure(step)
         if isinstance(outcome, _Failure):
             return outcome.done(step)
+        if isinstance(outcome, Capture):
+            self._counted.append((step.index, self._way(step.variant), outcome))
         return Done(step.index, msgspec.Raw(saved.dump([outcome])))
+
+    def together(self, size: int | None) -> None:
+        """Time what was counted at one size, in turn; what fails here leaves the counts alone."""
+        from kernelcount import together
+
+        counted, self._counted = self._counted, []
+        if not counted or not self.job.seconds or self.device.kind == "paper":
+            return
+        self.send(Together())
+        ways = [(way, capture) for _, way, capture in counted]
+        try:
+            captures = together.measure(
+                self._made(size), ways, self.job.seconds, lambda text: self.send(Progress(text))
+            )
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  whatever user code raises costs the times
+            note = Note("not-timed", f"not timed: {_failure(error, size).reason}")
+            captures = [replace(c, notes=(*c.notes, note)) for _, c in ways]
+        for (index, *_), capture in zip(counted, captures, strict=True):
+            self.send(Done(index, msgspec.Raw(saved.dump([capture]))))
+
+    def _way(self, name: str) -> Any:
+        from kernelcount import capture, variants
+
+        if name not in self._ways:
+            self._ways[name] = capture.way(variants.parse(name), self.functions[name])
+        return self._ways[name]
 
     def _subject(self, step: Step) -> Any:
         """The target at one size with its arguments, or why they could not be made."""
@@ -334,8 +373,7 @@ class _Session:
                 outcome: Outcome = self._with_values(
                     lambda: capture.measure(
                         self._made(step.size),
-                        variant,
-                        function,
+                        self._way(step.variant),
                         Path(folder),
                         lambda text: self.send(Progress(text)),
                     )

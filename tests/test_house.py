@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
     {"model", "errors"},
+    {"noise"},
     {
         "traces",
         "devices",
@@ -27,6 +28,7 @@ LAYERS = (
     {"timeline", "operations", "paper", "probes", "state"},
     {"reading"},
     {"capture"},
+    {"together"},
     {"worker"},
     {"runners"},
     {"beside"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -38,6 +38,21 @@ class Device(Protocol):
 
         What `call` raises passes through; the profiler is stopped first.
         """
+
+    def time(
+        self, calls: Sequence[Callable[[], object]], between: Callable[[], object] | None = None
+    ) -> float:
+        """Nanoseconds that `calls` take together, from an idle device to an idle device.
+
+        They are made back to back; with `between`, one by one, and it is called before each,
+        untimed. What a call raises passes through.
+        """
+
+    def l2(self) -> int | None:
+        """Bytes of the cache that all its memory is read through; None: not known."""
+
+    def peak_memory(self, call: Callable[[], object]) -> int | None:
+        """Bytes that a call holds at its peak, above what was held before; None: not known."""
 
     def environment(self) -> Environment:
         """The device's name and the versions that a count depends on."""

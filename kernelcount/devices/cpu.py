@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import perf_counter_ns
 
 from kernelcount.devices.profiler import record
 from kernelcount.model import Environment
@@ -36,6 +37,28 @@ class Cpu:
         from torch.profiler import ProfilerActivity
 
         record(call, trace, [ProfilerActivity.CPU], self.synchronize)
+
+    def time(
+        self, calls: Sequence[Callable[[], object]], between: Callable[[], object] | None = None
+    ) -> float:
+        """Nanoseconds by the clock."""
+        total = 0
+        for call in calls:
+            if between is not None:
+                between()
+            start = perf_counter_ns()
+            call()
+            total += perf_counter_ns() - start
+        return float(total)
+
+    def l2(self) -> int | None:
+        """None: a processor has caches of several levels, and cores that share them or not."""
+        return None
+
+    def peak_memory(self, call: Callable[[], object]) -> int | None:
+        """None: torch keeps no account of the CPU's memory."""
+        call()
+        return None
 
     def environment(self) -> Environment:
         """The processor's name and torch's version."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from kernelcount.devices.base import MARK
 from kernelcount.model import Environment
 
 _recording: list[dict[str, Any]] | None = None
-_clock = 1000.0
+_clock = 1000.0  # microseconds of the host
+_busy = 0.0  # microseconds of kernels
+_held = 0
 _correlation = 0
 
 
@@ -55,6 +57,30 @@ class Fake:
         mine.append(_row("cuda_runtime", "cudaDeviceSynchronize", _clock, 1.0, {}))
         trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [] if lost else mine}))
 
+    def time(
+        self, calls: Sequence[Callable[[], object]], between: Callable[[], object] | None = None
+    ) -> float:
+        """By the fake clock: launches one after the other, or kernels, whichever take longer."""
+        total = 0.0
+        for call in calls:
+            if between is not None:
+                between()
+            launched, busy = _clock, _busy
+            call()
+            total += max(_clock - launched, _busy - busy)
+        return total * 1e3
+
+    def l2(self) -> int | None:
+        """That of an H200."""
+        return 60 * 2**20
+
+    def peak_memory(self, call: Callable[[], object]) -> int | None:
+        """What the call says by `allocate`."""
+        global _held  # noqa: PLW0603
+        _held = 0
+        call()
+        return _held
+
     def environment(self) -> Environment:
         """A name that nobody takes for a GPU's."""
         import torch
@@ -75,8 +101,9 @@ def launch(
 
     `graph`: by a graph launch. `lost`: the profiler drops the device records.
     """
-    global _clock, _correlation  # noqa: PLW0603
+    global _clock, _correlation, _busy  # noqa: PLW0603
     _clock += 10
+    _busy += duration_us * kernels
     _correlation += 1
     if _recording is None:
         return
@@ -88,6 +115,12 @@ def launch(
     for i in range(0 if lost else kernels):
         where = {"device": 0, "stream": 7, **args}
         _recording.append(_row("kernel", name, _clock + 3 + i, duration_us, where))
+
+
+def allocate(n: int) -> None:
+    """Hold `n` bytes more until the end of the call."""
+    global _held  # noqa: PLW0603
+    _held += n
 
 
 def other_profiler() -> None:

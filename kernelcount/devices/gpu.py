@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +53,47 @@ class Gpu:
 
         activities = [ProfilerActivity.CPU, getattr(ProfilerActivity, self.kind.upper())]
         record(call, trace, activities, self.synchronize)
+
+    def time(
+        self, calls: Sequence[Callable[[], object]], between: Callable[[], object] | None = None
+    ) -> float:
+        """Nanoseconds between device events round the calls, all streams included."""
+        if between is None:
+            return self._timed(calls)
+        total = 0.0
+        for call in calls:
+            between()
+            total += self._timed([call])
+        return total
+
+    def _timed(self, calls: Sequence[Callable[[], object]]) -> float:
+        event = self._api().Event
+        start, end = event(enable_timing=True), event(enable_timing=True)
+        self.synchronize()
+        start.record()
+        for call in calls:
+            call()
+        self.synchronize()  # the end event waits for this stream alone
+        end.record()
+        end.synchronize()
+        return float(start.elapsed_time(end)) * 1e6
+
+    def l2(self) -> int | None:
+        """What torch reports of the current device."""
+        properties = self._api().get_device_properties(self._api().current_device())
+        size = getattr(properties, "L2_cache_size", None)
+        return int(size) if size else None
+
+    def peak_memory(self, call: Callable[[], object]) -> int | None:
+        """By the statistics of torch's caching allocator, for the current device."""
+        api = self._api()
+        self.synchronize()
+        api.reset_peak_memory_stats()
+        before = api.memory_allocated()
+        result = call()
+        self.synchronize()
+        del result
+        return int(api.max_memory_allocated() - before)
 
     def environment(self) -> Environment:
         """The device's name and the versions of torch and Triton."""

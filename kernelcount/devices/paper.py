@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -30,6 +30,22 @@ class OnPaper:
     def profile(self, call: Callable[[], object], trace: Path) -> None:  # noqa: ARG002
         """Raises NotMeasuredError: nothing runs on paper, so there is no trace."""
         raise NotMeasuredError("nothing runs on paper, so there is no trace")
+
+    def time(
+        self,
+        calls: Sequence[Callable[[], object]],  # noqa: ARG002
+        between: Callable[[], object] | None = None,  # noqa: ARG002
+    ) -> float:
+        """Raises NotMeasuredError: what does not run takes no time."""
+        raise NotMeasuredError("nothing runs on paper, so nothing takes time")
+
+    def l2(self) -> int | None:
+        """None: no card is chosen."""
+        return None
+
+    def peak_memory(self, call: Callable[[], object]) -> int | None:  # noqa: ARG002
+        """None: nothing is allocated."""
+        return None
 
     def environment(self) -> Environment:
         """Of paper as such, no more than its name."""

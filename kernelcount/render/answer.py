@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kernelcount.model import Note, note_codes
+from kernelcount.model import Note, Speed, note_codes
 from kernelcount.render import paper
 from kernelcount.render.figures import EAGER_CODE, UNDERSTATED, Figures, same_time, timed
-from kernelcount.render.wording import clean, duration, plural, prose
+from kernelcount.render.wording import clean, duration, plural, prose, ratio
 
 SPOILING = EAGER_CODE | {
     "recompiled",
@@ -133,6 +133,8 @@ def _compared(base: Figures, other: Figures, *, times: bool) -> str:
         return paper.compared(base, other)
     if base.on_cpu != other.on_cpu:
         return f"{_alone(base, times=times)} {_alone(other, times=times)}"
+    if other.speed is not None:
+        return _per_call(base, other, other.speed)
     said = _counts(base, other)
     if moved := paper.moves(base, other, "makes"):
         said = f"{said} It {moved}."
@@ -144,6 +146,41 @@ def _compared(base: Figures, other: Figures, *, times: bool) -> str:
     if same_time(before, after):
         return f"{said} {it_takes} about as long: {now}{f' and {then}' if then != now else ''}."
     return f"{said} {it_takes} {now} instead of {then}."
+
+
+def _per_call(base: Figures, other: Figures, speed: Speed) -> str:
+    """Whether a call is faster, and then what that comes from; fewer kernels alone are not it."""
+    first, name = clean(base.name), clean(other.name)
+    now, then = duration(other.call_time_ns), duration(base.call_time_ns)
+    moved = paper.moves(base, other, "makes")
+    if speed.verdict == "faster":
+        through = f" It {moved}." if moved else ""
+        return f"{name} is {ratio(speed.ratio)} faster per call: {_fewer(base, other)}.{through}"
+    if speed.verdict == "slower":
+        said = f"{name} is slower per call than {first}, {now} against {then}"
+        after, before = other.total or 0, base.total or 0
+        although = f", although it has {_fewer(base, other)}" if 0 < after < before else ""
+        return f"{said}{although}{_waiting(other)}."
+    both = now if now == then else f"{now} and {then}"
+    said = f"{name} takes as long per call as {first}, {both}, within what can be told"
+    return f"{said}: {_fewer(base, other)}{_waiting(other)}."
+
+
+def _fewer(base: Figures, other: Figures) -> str:
+    """How many kernels, or operations, beside how many."""
+    before, after = base.total or 0, other.total or 0
+    noun = "operation" if other.on_cpu else "kernel"
+    if before == after:
+        return f"as many {noun}s, {after}" if after else f"neither has a {noun}"
+    return f"{plural(after, noun) if after else f'no {noun}'} instead of {before or 'none'}"
+
+
+def _waiting(entry: Figures) -> str:
+    """Whether the GPU is idle for the most of a call: then it is launching that takes the time."""
+    busy, call = entry.busy_ns, entry.call_time_ns
+    if busy is None or call is None or busy * 2 > call:
+        return ""
+    return f"; the GPU is busy for {duration(busy)} of that, so the call is launch-bound"
 
 
 def _counts(base: Figures, other: Figures) -> str:

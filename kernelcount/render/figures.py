@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 from kernelcount.model import (
     Beside,
@@ -19,10 +20,11 @@ from kernelcount.model import (
     Paper,
     Row,
     Run,
+    Speed,
     Unmeasured,
     note_codes,
 )
-from kernelcount.render.wording import clean, duration, ratio, setting
+from kernelcount.render.wording import clean, duration, ratio, setting, size
 
 EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})
 """Notes which say that a compiled variant ran as eager code: its figures are no achievement."""
@@ -48,7 +50,8 @@ class Figures:
 
     `capture` holds what was recorded, be it in part; times are in nanoseconds. `untimed` kernels
     are counted, and left out of the times. `aten` and `generated` replace all other counts where
-    CPU operations were counted. `beside` is what paper says of what was measured.
+    CPU operations were counted. `beside` is what paper says of what was measured, `speed` how its
+    time compares with that of the first variant.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Figures:
     aten: int | None = None
     generated: int | None = None
     beside: Beside | None = None
+    speed: Speed | None = None
 
     @property
     def title(self) -> str:
@@ -103,6 +107,17 @@ class Figures:
         return self.beside.paper if self.beside else self.paper
 
     @property
+    def call_time_ns(self) -> float | None:
+        """The median time of a call, without a profiler."""
+        timing = self.capture.timing if self.capture else None
+        return median(timing.samples_ns) if timing and timing.samples_ns else None
+
+    @property
+    def peak_memory(self) -> int | None:
+        """Bytes that a call holds at its peak above its inputs."""
+        return self.capture.peak_memory if self.capture else None
+
+    @property
     def in_part(self) -> bool:
         """Whether the counts are only what was seen, there being more or perhaps more."""
         lost = self.capture is not None and self.capture.complete is False
@@ -136,9 +151,9 @@ class Figures:
 
 def figures_of(run: Run) -> list[Figures]:
     """The figures of every outcome of a run, with what paper says of each."""
-    besides = run.besides or (None,) * len(run.outcomes)
-    pairs = zip(run.outcomes, besides, strict=True)
-    return [replace(figures(outcome), beside=beside) for outcome, beside in pairs]
+    nothing = (None,) * len(run.outcomes)
+    all_of = zip(run.outcomes, run.besides or nothing, run.speeds or nothing, strict=True)
+    return [replace(figures(o), beside=beside, speed=speed) for o, beside, speed in all_of]
 
 
 def figures(outcome: Outcome) -> Figures:
@@ -227,15 +242,36 @@ def side_by_side(entries: Sequence[Figures]) -> list[Line]:
     if any(e.on_paper for e in entries):
         return lines + paper.lines(entries)
     lines += paper.beside(entries)
-    if not any(e.kernels for e in entries):
-        return lines
-    sums = tuple(_time(e, e.kernel_time_ns) for e in entries)
-    busy = tuple(_time(e, e.busy_ns) for e in entries)
-    base, *others = entries
-    lines.append(Line("kernel time", sums, change(base, others[0]) if len(others) == 1 else ""))
-    if busy != sums:
-        lines.append(Line("busy", busy, "overlap counted once"))
+    called = any(e.call_time_ns is not None for e in entries)
+    if any(e.kernels for e in entries):
+        sums = tuple(_time(e, e.kernel_time_ns) for e in entries)
+        busy = tuple(_time(e, e.busy_ns) for e in entries)
+        base, *others = entries
+        remark = change(base, others[0]) if len(others) == 1 and not called else ""
+        lines.append(Line("kernel time", sums, remark))
+        if busy != sums:
+            lines.append(Line("busy", busy, "overlap counted once"))
+    if called:
+        cells = tuple(
+            "unknown" if e.call_time_ns is None else duration(e.call_time_ns) for e in entries
+        )
+        lines.append(Line("time per call", cells, _speeds(entries)))
+    if any(e.peak_memory is not None for e in entries):
+        cells = tuple("unknown" if e.peak_memory is None else size(e.peak_memory) for e in entries)
+        lines.append(Line("peak memory", cells, "above the inputs"))
     return lines
+
+
+def _speeds(entries: Sequence[Figures]) -> str:
+    """How the one other variant's time compares, and how precisely that is known."""
+    if len(entries) != 2 or entries[1].speed is None:  # noqa: PLR2004
+        return ""
+    speed = entries[1].speed
+    if speed.verdict == "no difference":
+        return "no difference"
+    factor = speed.ratio if speed.verdict == "faster" else 1 / speed.ratio
+    within = (speed.high - speed.low) / 2 / speed.ratio
+    return f"{ratio(factor)} {speed.verdict}, ±{within:.1%}".replace("%", " %")
 
 
 def change(base: Figures, other: Figures) -> str:

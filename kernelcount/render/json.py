@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from kernelcount import noise
 from kernelcount.errors import KernelcountError
 from kernelcount.model import Beside, Capture, Environment, Report, Row, Unmeasured
 from kernelcount.render import paper
@@ -91,7 +92,8 @@ def _variant(f: Figures, report: Report) -> dict[str, Any]:
         "graph_launches": f.graph_launches,
         "kernel_time_ns": f.kernel_time_ns,
         "busy_ns": f.busy_ns,
-        "call_time_ns": None,
+        "call_time_ns": None if f.call_time_ns is None else round(f.call_time_ns),
+        **_times(f),
         "cpu_ops": {"aten": f.aten, "generated": f.generated} if f.on_cpu else None,
         **_on_paper(f),
         **_lists(f),
@@ -101,6 +103,32 @@ def _variant(f: Figures, report: Report) -> dict[str, Any]:
     if capture and capture.environment not in (report.environment, Environment()):
         entry["environment"] = _environment(capture.environment)
     return entry
+
+
+def _times(f: Figures) -> dict[str, Any]:
+    """Show what is known of times and memory beyond the medians."""
+    timing = f.capture.timing if f.capture else None
+    bounds = noise.interval(timing.samples_ns) if timing else None
+    speed = f.speed
+    return {
+        "call_time": timing
+        and {
+            "low_ns": round(bounds[0]) if bounds else None,
+            "high_ns": round(bounds[1]) if bounds else None,
+            "confidence": noise.CONFIDENCE,
+            "samples": len(timing.samples_ns),
+            "calls": timing.calls,
+        },
+        "speed": speed
+        and {
+            "ratio": speed.ratio,
+            "low": speed.low,
+            "high": speed.high,
+            "verdict": speed.verdict,
+        },
+        "first_call_ns": f.capture.first_call_ns if f.capture else None,
+        "peak_memory": f.peak_memory,
+    }
 
 
 def _floor(entries: Sequence[Figures]) -> dict[str, Any] | None:

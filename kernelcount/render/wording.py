@@ -44,6 +44,14 @@ def duration(ns: float | None) -> str:
     return f"{ns:.0f} ns" if ns else "0 µs"
 
 
+def size(n: int) -> str:
+    """Bytes to three significant figures, in decimal units: ``400 MB``."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if float(value := _rounded(n / factor)) >= 1:
+            return f"{value} {unit}"
+    return f"{n} B"
+
+
 def ratio(value: float) -> str:
     """Render a factor to three significant figures, such as ``1.70x``."""
     digits = len(str(int(float(_rounded(value)))))

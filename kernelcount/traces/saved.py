@@ -23,6 +23,7 @@ from kernelcount.model import (
     Records,
     Step,
     Target,
+    Timing,
     Unmeasured,
     Work,
 )  # fmt: skip
@@ -59,6 +60,9 @@ class _Outcome(msgspec.Struct, omit_defaults=True):
     notes: tuple[Note, ...] = ()
     basis: str = "measured"
     paper: Paper | None = None
+    timing: Timing | None = None
+    first_call_ns: int | None = None
+    peak_memory: int | None = None
 
 
 class _File(msgspec.Struct):
@@ -135,6 +139,9 @@ def _packed(outcome: Outcome) -> _Outcome:
         notes=capture.notes,
         basis=capture.basis,
         paper=capture.paper,
+        timing=capture.timing,
+        first_call_ns=capture.first_call_ns,
+        peak_memory=capture.peak_memory,
     )
 
 
@@ -160,6 +167,9 @@ def _unpacked(saved: _Outcome) -> Outcome:
         notes=saved.notes,
         basis="paper" if saved.basis == "paper" else "measured",
         paper=saved.paper,
+        timing=saved.timing,
+        first_call_ns=saved.first_call_ns,
+        peak_memory=saved.peak_memory,
     )
     if saved.reason is None:
         return capture

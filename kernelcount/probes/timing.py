@@ -1,0 +1,99 @@
+"""How long a call takes, without a profiler: several candidates in turn, until that is precise.
+
+What disturbs a machine comes and goes, so the candidates take turns, and each turn ends with the
+one that the turn before began with (A B, B A). The batch of a turn is long enough for the cost of
+its two synchronisations to be lost in it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from itertools import cycle, islice
+from math import ceil
+from statistics import median
+from typing import Any
+
+from kernelcount import noise
+from kernelcount.devices.base import Device
+
+_UNSEEN = 0.1
+"""The share of `noise.PRECISION` that the cost of starting and ending a batch may have in it."""
+
+_STEADY = 5
+"""Turns in a row in which nobody was faster than before: then the clock is up. A GPU that has
+waited for a compile of seconds runs at 345 MHz instead of 1,980 (measured on an H200)."""
+
+_LARGEST = 10_000  # calls in a batch
+
+
+@dataclass
+class Candidate:
+    """What is to be timed: `calls` are made in rotation; `during` holds round each batch.
+
+    `between` makes the arguments of a call ready, where a call changes them.
+    """
+
+    name: str
+    calls: Sequence[Callable[[], object]]
+    during: Callable[[], AbstractContextManager[Any]]
+    between: Callable[[], object] | None = None
+    samples: list[float] = field(default_factory=list)
+    batch: int = 1
+
+
+def in_turn(candidates: Sequence[Candidate], device: Device, seconds: float) -> None:
+    """Time all candidates: nanoseconds a call, one for each turn, into their `samples`.
+
+    Ends when every median is known to `noise.PRECISION`, or after so many `seconds`. Raises what a
+    call raises.
+    """
+    until = time.monotonic() + seconds
+    empty = median(device.time([]) for _ in range(_STEADY))
+    for candidate in candidates:
+        _size(candidate, device, empty)
+    _warm_up(candidates, device, until)
+    order = list(candidates)
+    while True:
+        for candidate in order:
+            candidate.samples.append(_turn(candidate, device))
+        order.reverse()
+        if _precise(candidates) or time.monotonic() > until:
+            return
+
+
+def _size(candidate: Candidate, device: Device, empty: float) -> None:
+    """Find how many calls hide what a batch costs beside them."""
+    if candidate.between is not None:
+        return
+    wanted = empty / (noise.PRECISION * _UNSEEN)
+    once = _turn(candidate, device)
+    if once < wanted:
+        once = min(once, _turn(candidate, device))
+        candidate.batch = min(_LARGEST, ceil(wanted / max(once, 1.0)))
+
+
+def _warm_up(candidates: Sequence[Candidate], device: Device, until: float) -> None:
+    """Work until nobody gets faster any more."""
+    best = {c.name: float("inf") for c in candidates}
+    quiet = 0
+    while quiet < _STEADY and time.monotonic() < until:
+        quiet += 1
+        for candidate in candidates:
+            took = _turn(candidate, device)
+            if took < best[candidate.name] * (1 - noise.PRECISION):
+                quiet = 0
+            best[candidate.name] = min(best[candidate.name], took)
+
+
+def _turn(candidate: Candidate, device: Device) -> float:
+    calls = list(islice(cycle(candidate.calls), candidate.batch))
+    with candidate.during():
+        return device.time(calls, candidate.between) / candidate.batch
+
+
+def _precise(candidates: Sequence[Candidate]) -> bool:
+    widths = (noise.half_width(c.samples) for c in candidates)
+    return all(w is not None and w <= noise.PRECISION for w in widths)

@@ -1,0 +1,108 @@
+"""What can only be said of several variants of one target in one process: times, taken in turn.
+
+It comes after all of them are counted. Whatever fails here costs no count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from kernelcount.capture import WARM_UPS, Invocation, Progress, Subject, Way
+from kernelcount.model import Capture, Note, Timing
+from kernelcount.probes import timing
+from kernelcount.probes.compiler import stance_kept
+from kernelcount.state import UserState, tensors
+from kernelcount.variants import VARIANTS
+
+
+def measure(
+    subject: Subject, counted: Sequence[tuple[Way, Capture]], seconds: float, progress: Progress
+) -> list[Capture]:
+    """The captures with the time of a call, and the memory it takes, where these can be measured.
+
+    Raises whatever the user's code raises, with their state put back.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(stance_kept())
+        stack.enter_context(subject.device.prepare())
+        runs = [_Run(way, subject, stack) for way, _ in counted]
+        peaks = []
+        for run in runs:
+            progress(f"{run.name}: memory")
+            peaks.append(run.peak_memory())
+        candidates = [run.candidate() for run in runs]
+        progress("timing")
+        timing.in_turn(candidates, subject.device, seconds)
+    names = tuple(c.name for c in candidates)
+    served = _served_by_cache(subject)
+    return [
+        replace(
+            capture,
+            peak_memory=peak,
+            timing=Timing(tuple(c.samples), c.batch, names),
+            notes=(*capture.notes, *served),
+        )
+        for (_, capture), c, peak in zip(counted, candidates, peaks, strict=True)
+    ]
+
+
+class _Run:
+    """One variant, ready to be called again and again."""
+
+    def __init__(self, way: Way, subject: Subject, stack: ExitStack) -> None:
+        given = (subject.arguments.args, subject.arguments.kwargs)
+        self.name, self._subject = way.variant.name, subject
+        self._kind = VARIANTS[way.variant.kind]
+        self._state = UserState(way.function, given, backward=subject.backward)
+        stack.callback(self._state.restore)
+        self._invocation = Invocation(way.call, subject)
+        # What was compiled may have been dropped since, and the caches of both are cold.
+        with self.during():
+            for call in range(1, WARM_UPS + 1):
+                self.once()
+                if call == 1:
+                    self._state.look_closely()
+        subject.device.synchronize()
+        self._state.forget_unchanged()
+
+    def during(self) -> AbstractContextManager[Any]:
+        """What holds while it is called."""
+        return self._kind.during()
+
+    def once(self) -> object:
+        """One call, with its arguments as they were at first."""
+        return self._invocation(*self._state.before_call())
+
+    def peak_memory(self) -> int | None:
+        """Bytes that a call holds at its peak above its inputs."""
+        arguments = self._state.before_call()
+        with self.during():
+            return self._subject.device.peak_memory(partial(self._invocation, *arguments))
+
+    def candidate(self) -> timing.Candidate:
+        """The variant to be timed; call by call where a call changes what it is given."""
+        if self._subject.backward or self._state.mutated or self._state.module_changed:
+            return timing.Candidate(self.name, [self._renewed()], self.during, self._renew)
+        args, kwargs = self._state.before_call()
+        return timing.Candidate(self.name, [partial(self._invocation, args, kwargs)], self.during)
+
+    def _renew(self) -> None:
+        self._arguments = self._state.before_call()
+
+    def _renewed(self) -> Callable[[], object]:
+        return lambda: self._invocation(*self._arguments)
+
+
+def _served_by_cache(subject: Subject) -> list[Note]:
+    """Say where the arrays fit into the cache: such times are not those of the GPU's memory."""
+    cache = subject.device.l2()
+    given = tensors((subject.arguments.args, subject.arguments.kwargs))
+    size = sum({t.untyped_storage().data_ptr(): t.nbytes for t in given}.values())
+    if cache is None or not 0 < size < cache:
+        return []
+    detail = f"the inputs fit into the L2 cache ({cache >> 20} MB): no figure of the GPU's memory"
+    return [Note("served-by-l2", detail)]
