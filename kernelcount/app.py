@@ -144,6 +144,8 @@ def check_job(job: Job) -> None:
         raise UsageError("--input and --inputs exclude each other: name the arguments or a maker")
     if job.timeout is not None and not 0 < job.timeout <= _LONGEST_TIMEOUT:
         raise UsageError(f"--timeout {job.timeout:g}: write a number of seconds above 0")
+    if not 0 <= job.seconds <= _LONGEST_TIMEOUT:
+        raise UsageError(f"--seconds {job.seconds:g}: write a number of seconds, 0 for no times")
     if job.backward and job.no_grad:
         raise UsageError("--backward and --no-grad exclude each other: there is no gradient then")
     if twice := next((n for i, n in enumerate(job.sizes) if n in job.sizes[:i]), None):

@@ -56,7 +56,8 @@ Progress = Callable[[str], None]
 class Subject:
     """What is counted: the target with its arguments, on a device.
 
-    `remake` makes the arguments anew from another seed: other values at other addresses.
+    `reference`: whether results are held against the same in float64. `remake` makes the arguments
+    anew from another seed: other values at other addresses.
     """
 
     target: Target
@@ -67,6 +68,7 @@ class Subject:
     seed: int = 0
     backward: bool = False
     no_grad: bool = False
+    reference: bool = False
     notes: tuple[Note, ...] = ()
     fresh: list[Arguments] = field(default_factory=list)
     """Further sets of arguments that were made, kept so that no address of theirs comes back."""

@@ -219,6 +219,27 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
+class Numerics:
+    """How the results of a variant, and the arguments that it changed, differ from the first's.
+
+    ``equal``: in every bit that counts; ``close``: within the tolerance of the dtype; ``random``:
+    the function draws random numbers, so that they cannot be compared; ``nothing``: it gives
+    nothing to compare. `tensors` were compared; `ulps`: the largest distance in units in the last
+    place; `notes` say more, such as ``8 NaN in the same places``. `error` and `base_error`: how far
+    this one and the first are from the same in float64, relative to its size; None: not asked.
+    """
+
+    verdict: Literal["equal", "close", "different", "random", "nothing", "unknown"]
+    tensors: int
+    max_abs: float | None = None
+    max_rel: float | None = None
+    ulps: int | None = None
+    notes: tuple[str, ...] = ()
+    error: float | None = None
+    base_error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Capture:
     """The raw record of one variant's run, or of one trace.
 
@@ -227,7 +248,7 @@ class Capture:
     None where that cannot be told. `stable`: repeated steady calls launched the same kernels; None
     for a trace, which holds what somebody recorded. `paper` comes with the basis of that name.
     `first_call_ns`: the first call of all, with whatever it compiled; `peak_memory`: bytes that a
-    call holds at its peak above its inputs.
+    call holds at its peak above its inputs; `numerics`: its results beside the first variant's.
     """
 
     name: str
@@ -245,6 +266,7 @@ class Capture:
     timing: Timing | None = None
     first_call_ns: int | None = None
     peak_memory: int | None = None
+    numerics: Numerics | None = None
 
     @property
     def on_cpu(self) -> bool:
@@ -389,7 +411,7 @@ class Job:
 
     `sizes`: one run each; empty: the default of the inputs. `traces`: a file for each variant's raw
     trace, or empty. `timeout` is in seconds, for each variant; `seconds`, those that
-    timing may take at each size, 0 for none. `gpu`: the card that paper is for.
+    timing may take at each size, 0 for none. `reference`: whether results are held against float64. `gpu`: the card that paper is for.
     """
 
     spec: str
@@ -406,6 +428,7 @@ class Job:
     evaluate: bool = False
     timeout: float | None = None
     seconds: float = 1.0
+    reference: bool = False
     traces: tuple[str, ...] = ()
 
 

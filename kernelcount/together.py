@@ -5,6 +5,7 @@ It comes after all of them are counted. Whatever fails here costs no count.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
@@ -12,10 +13,11 @@ from functools import partial
 from typing import Any
 
 from kernelcount.capture import WARM_UPS, Invocation, Progress, Subject, Way
-from kernelcount.model import Capture, Note, Timing
-from kernelcount.probes import timing
+from kernelcount.memory import is_out_of_memory
+from kernelcount.model import Capture, Note, Numerics, Timing
+from kernelcount.probes import numerics, randomness, timing
 from kernelcount.probes.compiler import stance_kept
-from kernelcount.state import UserState, tensors
+from kernelcount.state import UserState, module_of, tensors
 from kernelcount.variants import VARIANTS
 
 
@@ -30,6 +32,8 @@ def measure(
         stack.enter_context(stance_kept())
         stack.enter_context(subject.device.prepare())
         runs = [_Run(way, subject, stack) for way, _ in counted]
+        progress("comparing the results")
+        compared = _compared(runs, wanted=subject.reference)
         peaks = []
         for run in runs:
             progress(f"{run.name}: memory")
@@ -43,10 +47,11 @@ def measure(
         replace(
             capture,
             peak_memory=peak,
+            numerics=found,
             timing=Timing(tuple(c.samples), c.batch, names),
             notes=(*capture.notes, *served),
         )
-        for (_, capture), c, peak in zip(counted, candidates, peaks, strict=True)
+        for (_, capture), c, peak, found in zip(counted, candidates, peaks, compared, strict=True)
     ]
 
 
@@ -59,6 +64,7 @@ class _Run:
         self._kind = VARIANTS[way.variant.kind]
         self._state = UserState(way.function, given, backward=subject.backward)
         stack.callback(self._state.restore)
+        self._function = way.function
         self._invocation = Invocation(way.call, subject)
         # What was compiled may have been dropped since, and the caches of both are cold.
         with self.during():
@@ -76,6 +82,39 @@ class _Run:
     def once(self) -> object:
         """One call, with its arguments as they were at first."""
         return self._invocation(*self._state.before_call())
+
+    def results(self) -> tuple[list[Any], bool]:
+        """Copies of what a call gives and changes, and whether it draws random numbers.
+
+        Each call begins with the same random numbers. Gradients count where it goes backward.
+        """
+        args, kwargs = self._state.before_call()
+        with randomness.fixed(self._subject.seed) as drawn, self.during():
+            result = self._invocation(args, kwargs)
+            draws = drawn()
+        self._subject.device.synchronize()
+        found = [*tensors(result)]
+        if self._state.mutated:
+            found += tensors((args, kwargs))
+        if self._subject.backward:
+            found += [t.grad for t in tensors((args, kwargs)) if t.is_leaf and t.grad is not None]
+        return numerics.kept(iter(found)), draws
+
+    def reference(self) -> list[Any] | None:
+        """What a call gives and changes in float64; None where the function does not run in it."""
+        args, kwargs = numerics.doubled(self._state.before_call())
+        function = self._function
+        try:
+            if (module := module_of(function)) is not None:
+                if function is not module:
+                    return None
+                function = copy.deepcopy(module).double()
+            with randomness.fixed(self._subject.seed), self.during():
+                result = Invocation(function, self._subject)(args, kwargs)
+        except Exception:  # noqa: BLE001  the user's code was not written for this dtype
+            return None
+        found = [*tensors(result)]
+        return found + [*tensors((args, kwargs))] if self._state.mutated else found
 
     def peak_memory(self) -> int | None:
         """Bytes that a call holds at its peak above its inputs."""
@@ -95,6 +134,41 @@ class _Run:
 
     def _renewed(self) -> Callable[[], object]:
         return lambda: self._invocation(*self._arguments)
+
+
+def _compared(runs: Sequence[_Run], *, wanted: bool) -> list[Numerics | None]:
+    """The results of each beside those of the first; None where there is no other to compare.
+
+    How far they are from the truth is found out where they differ, or where that is `wanted`.
+    """
+    if len(runs) == 1:
+        return [None]
+    try:
+        expected, draws = runs[0].results()
+        compared: list[Numerics | None] = [None]
+        for run in runs[1:]:
+            got, also = run.results()
+            found = numerics.compare(expected, got)
+            if found.verdict == "different" and (draws or also):
+                found = Numerics("random", found.tensors)
+            elif found.verdict == "different" or wanted:
+                found = _with_reference(runs[0], expected, got, found)
+            compared.append(found)
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        reason = "no memory to keep the results of two variants"
+        return [None, *[Numerics("unknown", 0, notes=(reason,)) for _ in runs[1:]]]
+    return compared
+
+
+def _with_reference(base: _Run, expected: list[Any], got: list[Any], found: Numerics) -> Numerics:
+    exact = base.reference()
+    if exact is None:
+        return found
+    errors = [numerics.error(exact, results) for results in (expected, got)]
+    dtypes = {str(t.dtype).removeprefix("torch.") for t in got}
+    return numerics.with_reference(found, *errors, dtypes.pop() if len(dtypes) == 1 else "")
 
 
 def _served_by_cache(subject: Subject) -> list[Note]:

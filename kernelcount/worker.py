@@ -335,6 +335,7 @@ class _Session:
             seed=self.job.seed,
             backward=self.job.backward,
             no_grad=self.job.no_grad,
+            reference=self.job.reference,
             notes=tuple(_global_notes()),
         )
 

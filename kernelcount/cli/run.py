@@ -60,6 +60,12 @@ def run(
     timeout: Annotated[
         float | None, typer.Option("--timeout", metavar="S", help="Seconds for each variant.")
     ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", help="Timing takes so long at most; 0: none.")
+    ] = 1.0,
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Hold results against the same in float64.")
+    ] = False,
     form: Annotated[str, typer.Option("--format", help="table, json, markdown or csv.")] = "table",
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="Write the result here.")
@@ -109,6 +115,8 @@ def run(
             no_grad=no_grad,
             evaluate=evaluate,
             timeout=timeout,
+            seconds=seconds,
+            reference=reference,
             traces=app.trace_files(trace.absolute(), names, sizes) if trace else (),
         )
         with out.status() as progress, OnPaper(job) as beside:

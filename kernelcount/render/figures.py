@@ -16,6 +16,7 @@ from kernelcount.model import (
     Capture,
     Environment,
     Note,
+    Numerics,
     Outcome,
     Paper,
     Row,
@@ -116,6 +117,11 @@ class Figures:
     def peak_memory(self) -> int | None:
         """Bytes that a call holds at its peak above its inputs."""
         return self.capture.peak_memory if self.capture else None
+
+    @property
+    def numerics(self) -> Numerics | None:
+        """Whether its results are those of the first variant."""
+        return self.capture.numerics if self.capture else None
 
     @property
     def in_part(self) -> bool:
@@ -259,7 +265,21 @@ def side_by_side(entries: Sequence[Figures]) -> list[Line]:
     if any(e.peak_memory is not None for e in entries):
         cells = tuple("unknown" if e.peak_memory is None else size(e.peak_memory) for e in entries)
         lines.append(Line("peak memory", cells, "above the inputs"))
+    if any(e.numerics for e in entries):
+        lines.append(Line("result", tuple(_result(e) for e in entries)))
     return lines
+
+
+def _result(entry: Figures) -> str:
+    """Whether a variant gives the same as the first."""
+    found = entry.numerics
+    if found is None:
+        return ""
+    if found.verdict == "close" and found.ulps is not None:
+        return f"close, {found.ulps} ULP"
+    if found.verdict == "different" and found.max_abs is not None:
+        return f"differs, {found.max_abs:.2g}"
+    return {"nothing": "none", "different": "differs"}.get(found.verdict, found.verdict)
 
 
 def _speeds(entries: Sequence[Figures]) -> str:

@@ -128,6 +128,17 @@ def _times(f: Figures) -> dict[str, Any]:
         },
         "first_call_ns": f.capture.first_call_ns if f.capture else None,
         "peak_memory": f.peak_memory,
+        "numerics": f.numerics
+        and {
+            "verdict": f.numerics.verdict,
+            "tensors": f.numerics.tensors,
+            "max_abs": f.numerics.max_abs,
+            "max_rel": f.numerics.max_rel,
+            "ulps": f.numerics.ulps,
+            "error": f.numerics.error,
+            "base_error": f.numerics.base_error,
+            "notes": list(f.numerics.notes),
+        },
     }
 
 

@@ -18,6 +18,7 @@ from kernelcount.model import (
     Environment,
     Lane,
     Note,
+    Numerics,
     Outcome,
     Paper,
     Records,
@@ -63,6 +64,7 @@ class _Outcome(msgspec.Struct, omit_defaults=True):
     timing: Timing | None = None
     first_call_ns: int | None = None
     peak_memory: int | None = None
+    numerics: Numerics | None = None
 
 
 class _File(msgspec.Struct):
@@ -142,6 +144,7 @@ def _packed(outcome: Outcome) -> _Outcome:
         timing=capture.timing,
         first_call_ns=capture.first_call_ns,
         peak_memory=capture.peak_memory,
+        numerics=capture.numerics,
     )
 
 
@@ -170,6 +173,7 @@ def _unpacked(saved: _Outcome) -> Outcome:
         timing=saved.timing,
         first_call_ns=saved.first_call_ns,
         peak_memory=saved.peak_memory,
+        numerics=saved.numerics,
     )
     if saved.reason is None:
         return capture
