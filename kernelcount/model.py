@@ -411,7 +411,8 @@ class Job:
 
     `sizes`: one run each; empty: the default of the inputs. `traces`: a file for each variant's raw
     trace, or empty. `timeout` is in seconds, for each variant; `seconds`, those that
-    timing may take at each size, 0 for none. `reference`: whether results are held against float64. `gpu`: the card that paper is for.
+    timing may take at each size, 0 for none. `reference`: whether results are held against float64.
+    `gpu`: the card that paper is for.
     """
 
     spec: str

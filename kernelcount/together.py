@@ -74,6 +74,7 @@ class _Run:
                     self._state.look_closely()
         subject.device.synchronize()
         self._state.forget_unchanged()
+        self._state.before_call()  # the next one is to begin with what this one was given
 
     def during(self) -> AbstractContextManager[Any]:
         """What holds while it is called."""
@@ -102,19 +103,21 @@ class _Run:
 
     def reference(self) -> list[Any] | None:
         """What a call gives and changes in float64; None where the function does not run in it."""
+        import torch
+
         args, kwargs = numerics.doubled(self._state.before_call())
-        function = self._function
+        function: Any = self._function
         try:
             if (module := module_of(function)) is not None:
                 if function is not module:
                     return None
-                function = copy.deepcopy(module).double()
+                function = copy.deepcopy(module).to(torch.float64)
             with randomness.fixed(self._subject.seed), self.during():
                 result = Invocation(function, self._subject)(args, kwargs)
         except Exception:  # noqa: BLE001  the user's code was not written for this dtype
             return None
         found = [*tensors(result)]
-        return found + [*tensors((args, kwargs))] if self._state.mutated else found
+        return [*found, *tensors((args, kwargs))] if self._state.mutated else found
 
     def peak_memory(self) -> int | None:
         """Bytes that a call holds at its peak above its inputs."""
@@ -166,9 +169,9 @@ def _with_reference(base: _Run, expected: list[Any], got: list[Any], found: Nume
     exact = base.reference()
     if exact is None:
         return found
-    errors = [numerics.error(exact, results) for results in (expected, got)]
+    first, own = (numerics.error(exact, results) for results in (expected, got))
     dtypes = {str(t.dtype).removeprefix("torch.") for t in got}
-    return numerics.with_reference(found, *errors, dtypes.pop() if len(dtypes) == 1 else "")
+    return numerics.with_reference(found, first, own, dtypes.pop() if len(dtypes) == 1 else "")
 
 
 def _served_by_cache(subject: Subject) -> list[Note]:

@@ -1,4 +1,4 @@
-"""Whether a variant computes the same: its results, and arguments that it changed, beside another's.
+"""Whether a variant computes the same: its results, and what it changed, beside another's.
 
 Tolerances are those of torch.testing.assert_close by dtype (its documentation has the table); a
 unit in the last place (ULP) is the distance of two neighbouring numbers of the dtype.
@@ -111,9 +111,9 @@ def with_reference(found: Numerics, base: float | None, own: float | None, dtype
         return found
     relative = TOLERANCES.get(dtype, (0.0, 0.0))[0]
     placed = "NaN or inf in other places" not in found.notes
-    if found.verdict == "different" and found.max_abs is not None and placed:
-        if own <= max(base, relative):
-            found = replace(found, verdict="close")
+    comparable = found.verdict == "different" and found.max_abs is not None and placed
+    if comparable and own <= max(base, relative):
+        found = replace(found, verdict="close")
     return replace(found, error=own, base_error=base)
 
 
