@@ -69,10 +69,8 @@ def _size(candidate: Candidate, device: Device, empty: float) -> None:
     if candidate.between is not None:
         return
     wanted = empty / (noise.PRECISION * _UNSEEN)
-    once = _turn(candidate, device)
-    if once < wanted:
-        once = min(once, _turn(candidate, device))
-        candidate.batch = min(_LARGEST, ceil(wanted / max(once, 1.0)))
+    once = min(_turn(candidate, device) for _ in range(2))  # the first call may load a kernel
+    candidate.batch = max(1, min(_LARGEST, ceil(wanted / max(once, 1.0))))
 
 
 def _warm_up(candidates: Sequence[Candidate], device: Device, until: float) -> None:

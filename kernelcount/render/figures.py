@@ -275,8 +275,8 @@ def _result(entry: Figures) -> str:
     found = entry.numerics
     if found is None:
         return ""
-    if found.verdict == "close" and found.ulps is not None:
-        return f"close, {found.ulps} ULP"
+    if found.verdict == "close" and found.max_abs is not None:
+        return f"within {found.max_abs:.2g}"
     if found.verdict == "different" and found.max_abs is not None:
         return f"differs, {found.max_abs:.2g}"
     return {"nothing": "none", "different": "differs"}.get(found.verdict, found.verdict)
