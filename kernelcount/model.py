@@ -428,7 +428,7 @@ class Job:
     no_grad: bool = False
     evaluate: bool = False
     timeout: float | None = None
-    seconds: float = 1.0
+    seconds: float = 0.0
     reference: bool = False
     traces: tuple[str, ...] = ()
 

@@ -2,8 +2,9 @@
 
 The series are paired: sample i of both comes from the same turn, so that what slows the machine
 down for a while meets both. The test is Wilcoxon's signed-rank test on the logarithms of their
-ratios (F. Wilcoxon, Biometrics Bulletin 1, 1945); the intervals are those of the median by order statistics (Conover, Practical
-Nonparametric Statistics, chapter 3). Neither supposes any distribution.
+ratios (F. Wilcoxon, Biometrics Bulletin 1, 1945); the intervals are those of the median by order
+statistics (Conover, Practical Nonparametric Statistics, chapter 3). Neither supposes any
+distribution.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def half_width(samples: Sequence[float]) -> float | None:
     if bounds is None:
         return None
     low, high = bounds
-    return (high - low) / 2 / median(samples)
+    return (high - low) / 2 / median(samples) if high > low else 0.0
 
 
 def interval(samples: Sequence[float]) -> tuple[float, float] | None:
@@ -52,7 +53,8 @@ def differ(first: Sequence[float], second: Sequence[float]) -> bool | None:
 
     None for too few samples to tell. Raises ValueError where the series are not of one length.
     """
-    ratios = [log(b / a) for a, b in zip(first, second, strict=True)]
+    pairs = zip(first, second, strict=True)
+    ratios = [log(b / a) for a, b in pairs if a > 0 and b > 0]
     if interval(ratios) is None:
         return None
     return significance(ratios) < 1 - CONFIDENCE and abs(median(ratios)) > log(1 + PRECISION)
@@ -84,9 +86,9 @@ def significance(differences: Sequence[float]) -> float:
 
 
 def _exact(ranks: Sequence[int], smaller: int) -> float:
-    """Twice the share of all ways to give signs whose positive ranks sum up to `smaller` or less."""
+    """Twice the share of the ways to give signs whose positive ranks sum to `smaller` or less."""
     ways = Counter({0: 1})
     for rank in ranks:
         ways.update({total + rank: n for total, n in list(ways.items())})
     few = sum(n for total, n in ways.items() if total <= smaller)
-    return min(1.0, 2 * few / 2 ** len(ranks))
+    return min(1.0, float(few / 2 ** (len(ranks) - 1)))

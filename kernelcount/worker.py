@@ -25,7 +25,16 @@ import msgspec
 
 from kernelcount import __version__
 from kernelcount.errors import KernelcountError, NotMeasuredError, UsageError, UserCodeError
-from kernelcount.model import Capture, Environment, Job, Note, Outcome, Target, Unmeasured
+from kernelcount.model import (
+    Capture,
+    Environment,
+    Job,
+    Note,
+    Outcome,
+    Target,
+    Unmeasured,
+    note_codes,
+)
 from kernelcount.traces import saved
 
 WHERE = signal.SIGUSR1 if hasattr(signal, "SIGUSR1") else None
@@ -251,7 +260,8 @@ class _Session:
         outcome = self._measure(step)
         if isinstance(outcome, _Failure):
             return outcome.done(step)
-        if isinstance(outcome, Capture):
+        # A result that is remembered takes no time worth telling.
+        if isinstance(outcome, Capture) and "memoised" not in note_codes(outcome.notes):
             self._counted.append((step.index, self._way(step.variant), outcome))
         return Done(step.index, msgspec.Raw(saved.dump([outcome])))
 

@@ -36,7 +36,18 @@ LAYERS = (
     {"cli"},
     {"__main__"},
 )
-TORCH = {"capture", "devices", "inputs", "paper", "probes", "state", "target", "variants", "worker"}
+TORCH = {
+    "capture",
+    "devices",
+    "inputs",
+    "paper",
+    "probes",
+    "state",
+    "target",
+    "together",
+    "variants",
+    "worker",
+}
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer")
 

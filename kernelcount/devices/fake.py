@@ -20,6 +20,7 @@ _recording: list[dict[str, Any]] | None = None
 _clock = 1000.0  # microseconds of the host
 _busy = 0.0  # microseconds of kernels
 _held = 0
+cache: int | None = None  # bytes of the last-level cache
 _correlation = 0
 
 
@@ -71,8 +72,8 @@ class Fake:
         return total * 1e3
 
     def l2(self) -> int | None:
-        """That of an H200."""
-        return 60 * 2**20
+        """What a test has set, or None."""
+        return cache
 
     def peak_memory(self, call: Callable[[], object]) -> int | None:
         """What the call says by `allocate`."""
