@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kernelcount import __version__
 from kernelcount.errors import KernelcountError, UsageError, UserCodeError
-from kernelcount.model import Environment, Job, Outcome, Report, Run, Target, Unmeasured
+from kernelcount.model import Diagnosis, Environment, Job, Outcome, Report, Run, Target, Unmeasured
 from kernelcount.traces import saved
 
 if TYPE_CHECKING:
@@ -209,3 +209,10 @@ def save(answer: Answer, path: Path) -> Answer:
     except OSError as error:
         return replace(answer, unwritten=(*answer.unwritten, f"--save {path}: {error.strerror}"))
     return answer
+
+
+def doctor(atlas: Path | None, progress: Callable[[str], None]) -> Diagnosis:
+    """What can be measured on this machine; with `atlas`, one recorded on its GPU, too."""
+    from kernelcount.examination.child import examine
+
+    return examine(atlas, progress)

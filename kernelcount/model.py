@@ -369,3 +369,26 @@ def note_codes(notes: Iterable[Note]) -> set[str]:
 
 def _add(a: int | None, b: int | None) -> int | None:
     return b if a is None else a if b is None else a + b
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that measuring may need: whether it is there, what was found, and the way out."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What can be measured on this machine, and what came of recording an atlas.
+
+    `code` is the exit code, and `said` why it is not 0. `recorded` says what was written.
+    """
+
+    checks: tuple[Check, ...] = ()
+    recorded: str = ""
+    code: int = 0
+    said: str = ""

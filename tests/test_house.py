@@ -15,14 +15,17 @@ LAYERS = (
     {"traces", "devices", "render", "target", "inputs", "variants", "labels", "memory"},
     {"timeline", "operations", "paper", "probes", "state"},
     {"reading"},
-    {"capture"},
+    {"capture", "examination"},
     {"worker"},
     {"runners"},
     {"app"},
     {"cli"},
     {"__main__"},
 )
-TORCH = {"capture", "devices", "inputs", "paper", "probes", "state", "target", "variants", "worker"}
+TORCH = {
+    "capture", "devices", "examination", "inputs", "paper", "probes", "state", "target", "variants",
+    "worker",
+}  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer")
 

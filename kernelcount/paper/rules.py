@@ -45,6 +45,13 @@ class Op:
     parameters: str = ""
 
 
+def argument(op: Op, index: int, name: str, default: Any = None) -> Any:
+    """The argument of this name, or at this place where it is not named."""
+    if name in op.kwargs:
+        return op.kwargs[name]
+    return op.args[index] if len(op.args) > index else default
+
+
 NOTHING = Cost(0)
 ONE = Cost(1)
 AT_LEAST_ONE = Cost(1, exact=False)
