@@ -120,6 +120,11 @@ def _sampled(op: str, sample: tuple[int, ...]) -> Iterator[Case]:
         "index": both,
         "masked_select": both,
         "embedding_dense_backward": both,
+        "logsumexp": both,
+        "native_layer_norm_backward": both,
+        "_fused_rms_norm_backward": both,
+        "nll_loss_backward": both,
+        "max_pool2d_with_indices_backward": both,
     }
     for dtype in dtypes.get(op, (*both, torch.int64)):
         yield _SAMPLED[op](dtype, sample)
@@ -164,6 +169,85 @@ def _median(dtype: Any, sample: tuple[int, ...]) -> Case:
     return Case("median", torch.median, arrays(dtype, _shaped(*sample)))
 
 
+def _logsumexp(dtype: Any, sample: tuple[int, ...]) -> Case:
+    import torch
+
+    return Case("logsumexp", lambda x: torch.logsumexp(x, -1), arrays(dtype, sample))
+
+
+def _layer_norm_backward(dtype: Any, sample: tuple[int, ...]) -> Case:
+    import torch
+
+    rows, length = sample
+    back = torch.ops.aten.native_layer_norm_backward
+
+    def made(device: str) -> Arguments:
+        shapes = ((rows, length), (rows, length), (length,), (length,))
+        moments = [torch.ones(rows, 1, device=device) for _ in range(2)]
+        return [*arrays(dtype, *shapes)(device), *moments]
+
+    def call(grad: Any, x: Any, weight: Any, bias: Any, mean: Any, rstd: Any) -> Any:
+        return back(grad, x, [length], mean, rstd, weight, bias, [True, True, True])
+
+    return Case("native_layer_norm_backward", call, made)
+
+
+def _rms_norm_backward(dtype: Any, sample: tuple[int, ...]) -> Case:
+    import torch
+
+    rows, length = sample
+    back = torch.ops.aten._fused_rms_norm_backward
+
+    def made(device: str) -> Arguments:
+        shapes = ((rows, length), (rows, length), (length,))
+        return [*arrays(dtype, *shapes)(device), torch.ones(rows, 1, device=device)]
+
+    def call(grad: Any, x: Any, weight: Any, rstd: Any) -> Any:
+        return back(grad, x, [length], rstd, weight, [True, True])
+
+    return Case("_fused_rms_norm_backward", call, made)
+
+
+def _loss_backward(dtype: Any, sample: tuple[int, ...]) -> Case:
+    import torch
+
+    rows, count = sample
+    back = torch.ops.aten.nll_loss_backward
+
+    def made(device: str) -> Arguments:
+        one = torch.ones((), device=device)
+        targets = whole(count, (rows,), device)
+        return [one.to(dtype), normal(sample, dtype, device), targets, one.to(dtype)]
+
+    def call(grad: Any, x: Any, targets: Any, weight: Any) -> Any:
+        return back(grad, x, targets, None, 1, -100, weight)
+
+    return Case("nll_loss_backward", call, made)
+
+
+def _pool_backward(dtype: Any, sample: tuple[int, ...]) -> Case:
+    planes, pixels = sample
+    side = int(pixels**0.5)
+    return max_pool_backward(dtype, (1, planes, side, side))
+
+
+def max_pool_backward(dtype: Any, shape: tuple[int, ...]) -> Case:
+    """The gradient of a pooling by 2 x 2 of images of this shape."""
+    import torch
+
+    *planes, height, width = shape
+    half = (*planes, height // 2, width // 2)
+    back = torch.ops.aten.max_pool2d_with_indices_backward
+
+    def made(device: str) -> Arguments:
+        return [normal(half, dtype, device), normal(shape, dtype, device), whole(4, half, device)]
+
+    def call(grad: Any, x: Any, indices: Any) -> Any:
+        return back(grad, x, [2, 2], [2, 2], [0, 0], [1, 1], False, indices)
+
+    return Case("max_pool2d_with_indices_backward", call, made)
+
+
 _SAMPLED: dict[str, Callable[[Any, tuple[int, ...]], Case]] = {
     "sort": _sort,
     "topk": _largest,
@@ -174,6 +258,11 @@ _SAMPLED: dict[str, Callable[[Any, tuple[int, ...]], Case]] = {
     "masked_select": _selected,
     "_unique2": _unique,
     "median": _median,
+    "logsumexp": _logsumexp,
+    "native_layer_norm_backward": _layer_norm_backward,
+    "_fused_rms_norm_backward": _rms_norm_backward,
+    "nll_loss_backward": _loss_backward,
+    "max_pool2d_with_indices_backward": _pool_backward,
     "embedding_dense_backward": lambda dtype, sample: embedding(dtype, *sample),
 }
 

@@ -13,8 +13,10 @@ def all_cases() -> Iterator[Case]:
     """Matrix products, attention, convolutions and norms."""
     yield from _matrices()
     yield from _attention()
+    yield from _attention_backward()
     yield from _convolutions()
     yield from _norms()
+    yield from _layers_backward()
 
 
 # ── matrices ─────────────────────────────────────────────────────────────────────────────────────
@@ -192,8 +194,6 @@ def _norms() -> Iterator[Case]:
         given = _normalised(dtype, last, (batch, channels, side, side))
         for training in (True, False):
             yield Case("native_batch_norm", _batch_norm(training), given)
-    for dtype, tokens, hidden in product(floats(), _TOKENS, (512, 768, 1024, 4096)):
-        yield Case("native_layer_norm_backward", _layer_norm_backward, _rows(dtype, tokens, hidden))
     for dtype, length in product(floats(), (5, 127, 1023, 4095)):
         made = arrays(dtype, (256, length), (length,), (length,))
         call = _layer_norm(length)
@@ -243,23 +243,73 @@ def _layer_norm(length: int) -> Callable[..., Any]:
     return call
 
 
-def _rows(dtype: Any, tokens: int, hidden: int) -> Callable[[str], Arguments]:
+# ── backward ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def backward(op: str, forward: Callable[..., Any], prepare: Callable[[str], Arguments]) -> Case:
+    """The gradients of what `forward` gives, by autograd, so of the op that the device went by."""
     import torch
 
     def made(device: str) -> Arguments:
-        grad, x, weight, bias = arrays(
-            dtype, (tokens, hidden), (tokens, hidden), (hidden,), (hidden,)
-        )(device)
-        mean, rstd = (torch.ones(tokens, 1, device=device) for _ in range(2))
-        return [grad, x, mean, rstd, weight, bias]
+        with torch.enable_grad():
+            given = [t.detach().requires_grad_() for t in prepare(device)]
+            out = forward(*given)
+        return [out, torch.ones_like(out), *given]
 
-    return made
+    def call(out: Any, grad: Any, *given: Any) -> Any:
+        return torch.autograd.grad(out, given, grad, retain_graph=True)
+
+    return Case(op, call, made)
 
 
-def _layer_norm_backward(grad: Any, x: Any, mean: Any, rstd: Any, weight: Any, bias: Any) -> Any:
+def _layers_backward() -> Iterator[Case]:
+    for dtype, last, layer in product(floats(), (False, True), _RESNET):
+        inside, out, kernel, stride, side = layer
+        given = image(dtype, last, (32, inside, side, side), (out, inside, kernel, kernel))
+        yield backward("convolution_backward", _conv(stride, kernel // 2), given)
+    for dtype, last, (channels, side), batch in product(
+        floats(), (False, True), _CHANNELS, (8, 32)
+    ):
+        given = _scaled(dtype, last, (batch, channels, side, side))
+        yield backward("native_batch_norm_backward", _batch_norm_of_itself, given)
+
+
+def _scaled(dtype: Any, last: bool, shape: tuple[int, ...]) -> Callable[[str], Arguments]:
+    """An image, then weight and bias of its channels; these in single precision."""
+    given = _normalised(dtype, last, shape)
+    return lambda device: given(device)[:3]
+
+
+def _batch_norm_of_itself(x: Any, weight: Any, bias: Any) -> Any:
     import torch
 
-    shape = list(weight.shape)
-    return torch.ops.aten.native_layer_norm_backward(
-        grad, x, shape, mean, rstd, weight, bias, [True, True, True]
-    )
+    mean, variance = (torch.ones_like(weight.detach()) for _ in range(2))
+    return torch.nn.functional.batch_norm(x, mean, variance, weight, bias, True)
+
+
+def _attention_backward() -> Iterator[Case]:
+    import torch
+
+    aten = torch.ops.aten
+    flash = aten._scaled_dot_product_flash_attention.default
+    efficient = aten._scaled_dot_product_efficient_attention.default
+    cudnn = aten._scaled_dot_product_cudnn_attention.default
+
+    def by_flash(causal: bool) -> Callable[..., Any]:
+        return lambda q, k, v: flash(q, k, v, 0.0, causal, False, scale=q.shape[-1] ** -0.5)[0]
+
+    def by_efficient(causal: bool) -> Callable[..., Any]:
+        return lambda q, k, v: efficient(q, k, v, None, True, 0.0, causal, scale=None)[0]
+
+    def by_cudnn(causal: bool) -> Callable[..., Any]:
+        return lambda q, k, v: cudnn(q, k, v, None, True, 0.0, causal, False, scale=None)[0]
+
+    for shape, causal in product(_ATTENTION, (True, False)):
+        half, single = (_heads(dtype, shape, True) for dtype in (torch.bfloat16, torch.float32))
+        for name, call, given in (
+            ("flash", by_flash(causal), half),
+            ("cudnn", by_cudnn(causal), half),
+            ("efficient", by_efficient(causal), half),
+            ("efficient", by_efficient(causal), single),
+        ):
+            yield backward(f"_scaled_dot_product_{name}_attention_backward", call, given)

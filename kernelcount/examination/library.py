@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
-from kernelcount.examination.cases import Arguments, Case, arrays, floats, normal, whole
+from kernelcount.examination.cases import Arguments, Case, arrays, floats, whole
 
 
 def all_cases() -> Iterator[Case]:
@@ -41,29 +41,10 @@ def _images() -> Iterator[Case]:
             ),
             arrays(dtype, half, shape),
         )
-        yield Case("max_pool2d_with_indices_backward", _max_pool_backward, _pooled(dtype, shape))
         for mode in ("nearest2d", "bilinear2d"):
             call = _upsample_backward(mode, list(double[2:]), list(shape))
             yield Case(f"upsample_{mode}_backward", call, arrays(dtype, double))
         yield Case("upsample_bicubic2d", _bicubic, given)
-
-
-def _pooled(dtype: Any, shape: tuple[int, ...]) -> Callable[[str], Arguments]:
-    n, c, height, width = shape
-    half = (n, c, height // 2, width // 2)
-
-    def made(device: str) -> Arguments:
-        return [normal(half, dtype, device), normal(shape, dtype, device), whole(4, half, device)]
-
-    return made
-
-
-def _max_pool_backward(grad: Any, x: Any, indices: Any) -> Any:
-    import torch
-
-    return torch.ops.aten.max_pool2d_with_indices_backward(
-        grad, x, [2, 2], [2, 2], [0, 0], [1, 1], False, indices
-    )
 
 
 def _upsample_backward(mode: str, out: list[int], shape: list[int]) -> Callable[..., Any]:

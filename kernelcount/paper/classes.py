@@ -121,6 +121,41 @@ def _masked(op: Op) -> tuple[int, ...] | None:
     return (mask.dim(), int(mask.numel())) if whole and str(mask.dtype) == "torch.bool" else None
 
 
+def _logsumexp(op: Op) -> tuple[int, ...] | None:
+    """Rows along the last dimension, and their length."""
+    x, dims = op.read[0], argument(op, 1, "dim", ())
+    length = int(x.shape[-1]) if x.dim() else 0
+    alone = len(dims) == 1 and _is_last(dims[0], x)
+    return (int(x.numel()) // length, length) if alone else None
+
+
+def _normed(op: Op) -> tuple[int, ...] | None:
+    """Rows, and their length, of a norm's gradient to all that it had."""
+    x, shape, wanted = op.read[1], op.args[2], op.args[-1]
+    affine = len(op.read) == _NORMED[op.name] and all(wanted)
+    length = int(x.shape[-1]) if x.dim() else 0
+    return (int(x.numel()) // length, length) if affine and len(shape) == 1 else None
+
+
+_NORMED = {"native_layer_norm_backward": 6, "_fused_rms_norm_backward": 4}
+"""Tensors among the arguments where there are weights."""
+
+
+def _loss(op: Op) -> tuple[int, ...] | None:
+    """Rows and classes of a loss without weights."""
+    x, weight = op.read[1], argument(op, 3, "weight")
+    return (int(x.shape[0]), int(x.shape[1])) if x.dim() == 2 and weight is None else None  # noqa: PLR2004 rows of classes
+
+
+def _planes(op: Op) -> tuple[int, ...] | None:
+    """Planes and pixels of the images that were pooled."""
+    x = op.read[1]
+    if x.dim() < 3:  # noqa: PLR2004 an image at least
+        return None
+    pixels = int(x.shape[-1]) * int(x.shape[-2])
+    return int(x.numel()) // pixels, pixels
+
+
 def _embedded(op: Op) -> tuple[int, ...] | None:
     """Indices, the length of what each stands for, and how many there are to choose from."""
     grad, indices = op.read[:2]
@@ -192,6 +227,24 @@ def _all() -> Iterator[Class]:
     ):
         for count in ((16, 1024), (_TILE, _LARGE)):
             yield Class(name, sized, _elements, ((1, 4), count), source)
+    for rows, length in (((1, 8192), (2, 8192)), ((1, 64), (8193, 1 << 19))):
+        source = "ReduceOps.cpp, logsumexp_out_impl: nine ops of one kernel each"
+        yield Class("logsumexp", lengths, _logsumexp, (rows, length), source)
+    # Between 96 and 256 rows the kernel for weight and bias is another, above 65536 it has more
+    # than one stage: both are left out.
+    for name, rows in product(_NORMED, ((1, 96), (256, 16_384))):
+        source = "cuda/layer_norm_kernel.cu, LayerNormBackwardKernelImplInternal"
+        yield Class(name, lengths, _normed, (rows, (64, 8192)), source)
+    source = "cuda/NLLLoss.cu: all is zeroed, then a kernel"
+    yield Class("nll_loss_backward", ("rows", "classes"), _loss, ((2, 4096), (2, 1 << 16)), source)
+    source = "cuda/DilatedMaxPool2d.cu: all is zeroed, then a kernel"
+    yield Class(
+        "max_pool2d_with_indices_backward",
+        ("planes", "pixels"),
+        _planes,
+        ((1, 2048), (16, 1 << 14)),
+        source,
+    )
     yield Class(
         "embedding_dense_backward",
         ("indices", "length", "weights"),

@@ -69,12 +69,12 @@ _ONE = frozenset(
         "_log_softmax", "_log_softmax_backward_data", "_softmax", "_softmax_backward_data",
         "all", "amax", "amin", "aminmax", "any", "arange", "argmax", "argmin", "avg_pool2d",
         "bernoulli", "bernoulli_", "exponential_", "fill", "fill_", "flip", "full", "full_like",
-        "gather", "glu", "index_add", "index_add_", "index_select", "linalg_vector_norm",
+        "gather", "glu", "index_add_", "index_select", "linalg_vector_norm",
         "linspace", "logspace", "masked_fill_", "max", "max_pool2d_with_indices", "mean", "min",
         "nansum", "native_dropout", "native_dropout_backward", "new_full", "new_ones",
         "new_zeros", "nll_loss_forward", "norm", "normal_", "ones", "ones_like", "prod", "rand",
         "rand_like", "randint", "randint_like", "randn", "randn_like", "random_", "repeat",
-        "roll", "scalar_tensor", "scatter", "scatter_", "scatter_add", "scatter_add_", "std",
+        "roll", "scalar_tensor", "scatter_", "scatter_add_", "std",
         "std_mean", "sum", "take", "tril", "tril_", "triu", "triu_", "uniform_",
         "upsample_bilinear2d", "upsample_nearest2d", "var", "var_mean", "where", "zero",
         "zero_", "zeros", "zeros_like",
@@ -194,6 +194,13 @@ def mask_count(indices: Any) -> int:
     return sum(1 for t in indices or () if t is not None and str(t.dtype) in names)
 
 
+def _after_a_clone(op: Op) -> Cost:
+    """The array is copied, then changed: index_put and scatter that are not in place."""
+    copied = _copied_over(op.read[0], op.written[0])
+    changed = _index(op) if op.name == "index_put" else ONE
+    return Cost(copied.kernels + changed.kernels, copied.copies + changed.copies, changed.exact)
+
+
 def _masked_fill(op: Op) -> Cost:
     """A clone, then masked_fill_: TensorAdvancedIndexing.cpp. A dense clone is a memcpy."""
     plain = op.read[0].is_contiguous() and op.read[0].shape == op.written[0].shape
@@ -305,7 +312,8 @@ def _scalar_read(_: Op) -> Cost:
 
 
 _SPECIAL: dict[str, Callable[[Op], Cost]] = {
-    **dict.fromkeys(("index", "index_put", "index_put_", "_index_put_impl_"), _index),
+    **dict.fromkeys(("index", "index_put_", "_index_put_impl_"), _index),
+    **dict.fromkeys(("index_put", "index_add", "scatter", "scatter_add"), _after_a_clone),
     **dict.fromkeys(("cumsum", "cumprod"), _cumulative),
     **dict.fromkeys(("cat", "stack"), _cat),
     **dict.fromkeys(("native_layer_norm", "_fused_rms_norm"), _layer_norm),
