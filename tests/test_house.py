@@ -117,3 +117,7 @@ def test_the_command_line_loads_typer_alone():
 
 def test_reading_a_trace_never_loads_torch():
     assert _loaded("import kernelcount.reading") == {"msgspec"}
+
+
+def test_looking_at_a_machine_never_loads_torch_in_the_callers_process():
+    assert _loaded("import kernelcount.examination.child") == set()

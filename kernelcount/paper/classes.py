@@ -131,10 +131,11 @@ def _logsumexp(op: Op) -> tuple[int, ...] | None:
 
 def _normed(op: Op) -> tuple[int, ...] | None:
     """Rows, and their length, of a norm's gradient to all that it had."""
-    x, shape, wanted = op.read[1], op.args[2], op.args[-1]
-    affine = len(op.read) == _NORMED[op.name] and all(wanted)
+    if len(op.read) != _NORMED[op.name] or not all(op.args[-1]):
+        return None
+    x, shape = op.read[1], op.args[2]
     length = int(x.shape[-1]) if x.dim() else 0
-    return (int(x.numel()) // length, length) if affine and len(shape) == 1 else None
+    return (int(x.numel()) // length, length) if len(shape) == 1 and length else None
 
 
 _NORMED = {"native_layer_norm_backward": 6, "_fused_rms_norm_backward": 4}
