@@ -26,9 +26,9 @@ _TOKENS = (64, 128, 256, 512, 1024, 2048, 4096)
 # What goes in and out of the layers of common models, by hidden size: attention and feed-forward
 # of a Transformer, GPT-2, BERT, ViT-L, Llama.
 _LAYERS = (
-    (512, 512), (512, 1536), (512, 2048), (2048, 512), (768, 768), (768, 2304), (768, 3072),
-    (3072, 768), (1024, 1024), (1024, 3072), (1024, 4096), (4096, 1024), (4096, 4096),
-    (4096, 11_008), (11_008, 4096), (4096, 14_336), (14_336, 4096),
+    (512, 512), (512, 1536), (512, 2048), (2048, 512), (512, 1376), (1376, 512), (768, 768),
+    (768, 2304), (768, 3072), (3072, 768), (1024, 1024), (1024, 3072), (1024, 4096), (4096, 1024),
+    (4096, 4096), (4096, 11_008), (11_008, 4096), (4096, 14_336), (14_336, 4096),
 )  # fmt: skip
 _SQUARES = (64, 128, 256, 512, 1024, 2048, 4096)
 
@@ -42,7 +42,7 @@ def _matrices() -> Iterator[Case]:
         yield Case("addmm", _addmm_transposed, arrays(dtype, (out,), x, weight))
         yield Case("mm", torch.mm, arrays(dtype, grad, weight))
         yield Case("mm", _mm_transposing, arrays(dtype, grad, x))
-    for dtype, (inside, out), tokens in product(floats(), _LAYERS[:12], _TOKENS):
+    for dtype, (inside, out), tokens in product(floats(), _LAYERS[:14], _TOKENS):
         yield Case("addmm", torch.addmm, arrays(dtype, (out,), (tokens, inside), (inside, out)))
     for dtype, n in product(floats(), _SQUARES):
         yield Case("mm", torch.mm, arrays(dtype, (n, n), (n, n)))
@@ -54,6 +54,8 @@ def _matrices() -> Iterator[Case]:
         yield Case("mv", torch.mv, arrays(dtype, (n, n), (n,)))
         yield Case("dot", torch.dot, arrays(dtype, (n * n,), (n * n,)))
     yield from _small_matrices()
+    for half, length in product((32, 64), (128, 256, 512, 1024, 2048, 4096)):  # rotary angles
+        yield Case("bmm", torch.bmm, arrays(torch.float32, (1, half, 1), (1, 1, length)))
     for dtype, heads, length, head in product(
         floats(), (8, 12, 16, 32, 96), (128, 512, 1024), (64, 128)
     ):
@@ -74,7 +76,7 @@ def _small_matrices() -> Iterator[Case]:
         yield Case("mm", torch.mm, arrays(dtype, grad, (out, inside)))
         yield Case("mm", _mm_transposing, arrays(dtype, grad, x))
     for dtype, (inside, out), tokens in product(
-        floats(), ((768, 50_257), (768, 30_522), (4096, 32_000)), (64, 512, 1024)
+        floats(), ((768, 50_257), (768, 30_522), (512, 8192), (4096, 32_000)), (64, 512, 1024)
     ):
         yield Case("mm", _mm_transposed, arrays(dtype, (tokens, inside), (out, inside)))
 
@@ -102,8 +104,9 @@ def _bmm_transposed(query: Any, key: Any) -> Any:
 # ── attention ────────────────────────────────────────────────────────────────────────────────────
 
 _ATTENTION = (
-    (2, 8, 512, 64), (8, 8, 512, 64), (1, 12, 1024, 64), (8, 12, 128, 64), (8, 12, 512, 64),
-    (4, 16, 1024, 64), (8, 16, 512, 64), (1, 32, 2048, 128), (1, 32, 4096, 128), (4, 32, 512, 128),
+    (2, 8, 256, 64), (2, 12, 256, 64), (2, 8, 512, 64), (8, 8, 512, 64), (1, 12, 1024, 64),
+    (8, 12, 128, 64), (8, 12, 512, 64), (4, 16, 1024, 64), (8, 16, 512, 64), (1, 32, 2048, 128),
+    (1, 32, 4096, 128), (4, 32, 512, 128),
 )  # fmt: skip
 
 
@@ -124,8 +127,8 @@ def _attention() -> Iterator[Case]:
     def by_cudnn(causal: bool, sums: bool) -> Callable[..., Any]:
         return lambda q, k, v: cudnn(q, k, v, None, sums, 0.0, causal, False, scale=None)
 
-    for shape, causal, split in product(_ATTENTION, (True, False), (True, False)):
-        half, single = (_heads(dtype, shape, split) for dtype in (torch.bfloat16, torch.float32))
+    for shape, causal, made in product(_ATTENTION, (True, False), (_heads, _split, _packed)):
+        half, single = (made(dtype, shape) for dtype in (torch.bfloat16, torch.float32))
         yield Case("_scaled_dot_product_flash_attention", by_flash(causal), half)
         for sums in (False, True):
             yield Case("_scaled_dot_product_cudnn_attention", by_cudnn(causal, sums), half)
@@ -134,12 +137,29 @@ def _attention() -> Iterator[Case]:
                 yield Case("_scaled_dot_product_efficient_attention", call, given)
 
 
-def _heads(dtype: Any, shape: tuple[int, ...], split: bool) -> Callable[[str], Arguments]:
-    """Query, key and value; `split`: as heads are split off a projection, so transposed."""
+def _heads(dtype: Any, shape: tuple[int, ...]) -> Callable[[str], Arguments]:
+    """Query, key and value, contiguous."""
+    return arrays(dtype, shape, shape, shape)
+
+
+def _split(dtype: Any, shape: tuple[int, ...]) -> Callable[[str], Arguments]:
+    """Query, key and value as heads are split off three projections."""
     batch, heads, length, head = shape
-    given = (batch, length, heads, head) if split else shape
+    given = (batch, length, heads, head)
     made = arrays(dtype, given, given, given)
-    return (lambda device: [t.transpose(1, 2) for t in made(device)]) if split else made
+    return lambda device: [t.transpose(1, 2) for t in made(device)]
+
+
+def _packed(dtype: Any, shape: tuple[int, ...]) -> Callable[[str], Arguments]:
+    """Query, key and value as heads are split off one projection, as in GPT-2."""
+    batch, heads, length, head = shape
+    made = arrays(dtype, (batch, length, 3, heads, head))
+
+    def parts(device: str) -> Arguments:
+        (whole,) = made(device)
+        return [t.transpose(1, 2) for t in whole.unbind(2)]
+
+    return parts
 
 
 # ── convolutions ─────────────────────────────────────────────────────────────────────────────────
@@ -305,7 +325,7 @@ def _attention_backward() -> Iterator[Case]:
         return lambda q, k, v: cudnn(q, k, v, None, True, 0.0, causal, False, scale=None)[0]
 
     for shape, causal in product(_ATTENTION, (True, False)):
-        half, single = (_heads(dtype, shape, True) for dtype in (torch.bfloat16, torch.float32))
+        half, single = (_split(dtype, shape) for dtype in (torch.bfloat16, torch.float32))
         for name, call, given in (
             ("flash", by_flash(causal), half),
             ("cudnn", by_cudnn(causal), half),

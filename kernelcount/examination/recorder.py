@@ -29,6 +29,8 @@ traces cost more than starting the profiler again: 6 ms a case at 24, 3 ms at 8 
 
 _CALLS = 2  # profiled calls of each case, which must agree
 
+_LINE = 32  # calls in one entry, which is a line of the file: more cannot be read
+
 Count = tuple[int, int]
 """Kernels and copies of one call."""
 
@@ -216,7 +218,9 @@ def entries(measured: Sequence[Measured]) -> Iterator[Entry]:
         if id(one) not in whole:
             lines.setdefault((one.op, one.dtype, one.parameters, one.count), []).append(one)
     for (op, dtype, parameters, count), group in lines.items():
-        yield Entry(op, dtype, *count, _calls(group), parameters)
+        calls = _calls(group)
+        for first in range(0, len(calls), _LINE):
+            yield Entry(op, dtype, *count, calls[first : first + _LINE], parameters)
 
 
 def _calls(group: Sequence[Measured]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -210,10 +211,12 @@ def dtypes_of(op: rules.Op) -> str:
 def signature(op: rules.Op) -> str:
     """The shapes and layouts of the op's tensors in order: ``64x768 768x3072:10``.
 
-    A layout is the order of dimensions in memory, left out where it is 0, 1, 2, ...; a tensor that
-    leaves memory between its elements has its strides instead.
+    Several alike in a row are written once, with their number: ``2x8x512x64*3``. A layout is the
+    order of dimensions in memory, left out where it is 0, 1, 2, ...; a tensor that leaves memory
+    between its elements, or repeats them, has its strides instead: ``256x64/128x1``.
     """
-    return " ".join(map(_signed, op.read))
+    runs = ((text, len(list(alike))) for text, alike in groupby(map(_signed, op.read)))
+    return " ".join(f"{text}*{n}" if n > 1 else text for text, n in runs)
 
 
 def _signed(tensor: Tensor) -> str:

@@ -30,7 +30,7 @@ def told(monkeypatch):
     return run
 
 
-MADE = Atlas("H200", "2.11.0", "13.0", (Entry("mm", "float32", 2, 0, ("8x8 8x8",)),))
+MADE = Atlas("H200", "2.11.0", "13.0", (Entry("mm", "float32", 2, 0, ("8x8*2",)),))
 
 
 def test_the_checks_are_told_one_by_one(told):

@@ -28,7 +28,7 @@ RECORDED = Atlas(
         Entry("topk", "float32", 20, 0, ("1024x1024",), "k=10"),
         Entry("mm", "float32", 2, 0, ("64x768 768x64",)),
         Entry("mm", "float32", 1, 0, ("64x768 768x64:10",)),
-        Entry("index", "float32,bool", 4, 1, ("8 8",)),
+        Entry("index", "float32,bool", 4, 1, ("8*2",)),
         Entry("sort", "float32", 2, 3, ("2", "90", "4096"), klass="rows 1, length 2-4096"),
     ),
 )
