@@ -31,11 +31,12 @@ class Case:
 
 def all_cases() -> Iterator[Case]:
     """Every case, in an order that puts ops of one kind together."""
-    from kernelcount.examination import layers, library
+    from kernelcount.examination import layers, library, ruled
 
     yield from _of_classes()
     yield from layers.all_cases()
     yield from library.all_cases()
+    yield from ruled.all_cases()
 
 
 # ── arguments ────────────────────────────────────────────────────────────────────────────────────
