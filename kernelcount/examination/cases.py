@@ -1,8 +1,8 @@
 """The calls that an atlas is made of: what models call, at the sizes at which they call it.
 
 Of an op with classes of shape (`paper.classes`) every class is sampled; of the rest, cuBLAS and
-cuDNN among them, each call stands for itself. Left out are ops that iterate until they converge
-(svd, eigh): how many kernels they launch depends on the values.
+cuDNN among them, each call stands for itself. Left out are ops whose launches depend on the
+values, as those that iterate until they converge (svd, eigh), and bincount and mode.
 """
 
 from __future__ import annotations

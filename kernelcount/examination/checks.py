@@ -153,19 +153,19 @@ def _paper() -> Check:
 
 def _atlas() -> Check:
     """Whether recorded library calls say anything under this torch."""
-    import torch
-
     again = "kernelcount doctor --record-atlas FILE, on the card that it is to be for"
     try:
         there = atlas.shipped()
     except KernelcountError as error:
         return Check("atlas", False, str(error), again)
+    version, cuda = atlas.this_torch()
     calls = sum(len(entry.calls) for entry in there.entries)
     detail = f"{calls} library calls {there.source}"
-    if atlas.series(there.torch) == atlas.series(str(torch.__version__)):
+    if there.applies(there.card, version, cuda):
         return Check("atlas", True, f"{detail}: used with --device paper --gpu {there.card}")
+    built = f" (CUDA {cuda})" if cuda else ""
     return Check(
         "atlas", False,
-        f"{detail}: not used under torch {torch.__version__}, where they are lower bounds",
+        f"{detail}: not used under torch {version}{built}, where they are lower bounds",
         f"torch {atlas.series(there.torch)}, or {again}",
     )  # fmt: skip

@@ -75,9 +75,14 @@ class Atlas:
         cuda = f" (CUDA {self.cuda})" if self.cuda else ""
         return f"recorded on an {self.card} with torch {self.torch}{cuda}"
 
-    def applies(self, card: str, torch: str) -> bool:
-        """Whether it says anything of this card under this torch."""
-        return (self.card, series(self.torch)) == (card, series(torch))
+    def applies(self, card: str, torch: str, cuda: str | None = None) -> bool:
+        """Whether it says anything of this card under this torch.
+
+        `cuda`: what that torch is built for, None where for none: which cuBLAS and cuDNN it would
+        come with on the card is open then.
+        """
+        same = cuda is None or self.cuda is None or cuda == self.cuda
+        return same and (self.card, series(self.torch)) == (card, series(torch))
 
     def find(self, op: rules.Op) -> Entry | None:
         """The entry for this call, or for its class of shape, or None.
@@ -156,7 +161,7 @@ def refined(op: rules.Op, cost: rules.Cost, card: str) -> tuple[rules.Cost, str 
     if cost.exact or not op.read:
         return cost, None
     atlas = shipped()
-    if not (atlas.applies(card, _this_torch()) and as_by_default()):
+    if not (atlas.applies(card, *this_torch()) and as_by_default()):
         return cost, None
     found = atlas.find(op)
     if found is None or found.kernels < cost.kernels:
@@ -196,10 +201,11 @@ def series(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def _this_torch() -> str:
+def this_torch() -> tuple[str, str | None]:
+    """The version of torch, and of the CUDA that it is built for, if any."""
     import torch
 
-    return str(torch.__version__)
+    return str(torch.__version__), torch.version.cuda
 
 
 def dtypes_of(op: rules.Op) -> str:

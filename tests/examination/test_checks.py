@@ -90,11 +90,11 @@ def test_a_torch_that_paper_does_not_know_is_told(checked, monkeypatch):
 
 
 def test_an_atlas_of_another_torch_is_not_used(checked, monkeypatch):
-    monkeypatch.setattr("torch.__version__", "2.13.0")
+    monkeypatch.setattr(checks.atlas, "this_torch", lambda: ("2.13.0", "13.0"))
     found = checked()["atlas"]
     assert not found.ok
-    assert "not used under torch 2.13.0" in found.detail
-    monkeypatch.setattr("torch.__version__", "2.11.3")
+    assert "not used under torch 2.13.0 (CUDA 13.0)" in found.detail
+    monkeypatch.setattr(checks.atlas, "this_torch", lambda: ("2.11.3", None))
     assert checked()["atlas"].detail.endswith("used with --device paper --gpu H200")
 
 

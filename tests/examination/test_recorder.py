@@ -125,7 +125,7 @@ def seen():
 
 
 BY_VALUES = {
-    "bincount", "index", "masked_select", "nonzero", "repeat_interleave", "unique_consecutive",
+    "index", "masked_select", "nonzero", "repeat_interleave", "unique_consecutive",
     "_unique2",
 }  # fmt: skip
 

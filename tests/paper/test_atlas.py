@@ -38,7 +38,7 @@ RECORDED = Atlas(
 def recorded(monkeypatch):
     """An atlas of a few calls, and the torch that it was recorded with."""
     monkeypatch.setattr("kernelcount.paper.atlas.shipped", lambda: RECORDED)
-    monkeypatch.setattr("kernelcount.paper.atlas._this_torch", lambda: "2.11.1+cu128")
+    monkeypatch.setattr("kernelcount.paper.atlas.this_torch", lambda: ("2.11.1+cpu", None))
 
 
 TOPK = ("topk", "k=10", (1024, 1024))
@@ -60,8 +60,13 @@ def test_nothing_is_carried_over_to_another_card(card):
 @pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize("torch", ["2.10.2", "2.12.0+cu130", "2.13.0", "2.1"])
 def test_nothing_is_carried_over_to_another_torch(torch, monkeypatch):
-    monkeypatch.setattr("kernelcount.paper.atlas._this_torch", lambda: torch)
+    monkeypatch.setattr("kernelcount.paper.atlas.this_torch", lambda: (torch, None))
     assert atlas.refined(op(*TOPK), AT_LEAST_ONE, "H200") == (AT_LEAST_ONE, None)
+
+
+@pytest.mark.parametrize(("cuda", "applies"), [("13.0", True), (None, True), ("12.8", False)])
+def test_a_torch_built_for_another_cuda_has_other_libraries(cuda, applies):
+    assert RECORDED.applies("H200", "2.11.1", cuda) is applies
 
 
 @pytest.mark.usefixtures("recorded")
