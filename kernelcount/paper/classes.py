@@ -54,11 +54,13 @@ class Class:
         return set(product(*map(set, self.bounds)))
 
     def samples(self) -> Iterator[tuple[int, ...]]:
-        """The corners, and measures about the middle, as the edges' geometric mean."""
+        """The corners, and three points inside, evenly apart in orders of magnitude."""
         yield from sorted(self.corners())
-        middle = tuple(int((low * high) ** 0.5) for low, high in self.bounds)
-        if middle not in self.corners():
-            yield middle
+        inside = {
+            tuple(int(low * (high / low) ** part) for low, high in self.bounds)
+            for part in (0.25, 0.5, 0.75)
+        }
+        yield from sorted(inside - self.corners())
 
 
 def of(op: Op) -> Class | None:
