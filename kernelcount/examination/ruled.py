@@ -32,7 +32,13 @@ def _norms() -> Iterator[Case]:
         yield Case("native_group_norm", lambda x, w, b: f.group_norm(x, 4, w, b), weighed)
         yield Case("native_batch_norm", _batch_norm, plain)
         yield Case("native_batch_norm", _batch_norm, _kept(dtype, shape))
+    turned = arrays(torch.float32, (256, 64))
+    yield Case("native_layer_norm", lambda x: f.layer_norm(x.t(), (256,)), turned)
+    yield Case(
+        "native_layer_norm", lambda x: f.layer_norm(x, (64,)), arrays(torch.float64, (8, 64))
+    )
     for dtype in floats():
+        yield Case("native_layer_norm", lambda x: f.layer_norm(x, (64,)), arrays(dtype, (8, 64)))
         flat = arrays(dtype, (64, 32), (32,), (32,))
         yield Case("native_group_norm", lambda x, w, b: f.group_norm(x, 4, w, b), flat)
 

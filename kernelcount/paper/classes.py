@@ -233,11 +233,10 @@ def _all() -> Iterator[Class]:
     for rows, length in (((1, 8192), (2, 8192)), ((1, 64), (8193, 1 << 19))):
         source = "ReduceOps.cpp, logsumexp_out_impl: nine ops of one kernel each"
         yield Class("logsumexp", lengths, _logsumexp, (rows, length), source)
-    # Between 96 and 256 rows the kernel for weight and bias is another, above 65536 it has more
-    # than one stage: both are left out.
-    for name, rows in product(_NORMED, ((1, 96), (256, 16_384))):
-        source = "cuda/layer_norm_kernel.cu, LayerNormBackwardKernelImplInternal"
-        yield Class(name, lengths, _normed, (rows, (64, 8192)), source)
+    # Beyond 64 * 1024 rows the gradients of weight and bias may take a sum more.
+    for name in _NORMED:
+        source = "cuda/layer_norm_kernel.cu, LaunchGammaBetaBackwardCUDAKernel"
+        yield Class(name, lengths, _normed, ((1, 16_384), (64, 8192)), source)
     source = "cuda/NLLLoss.cu: all is zeroed, then a kernel"
     yield Class("nll_loss_backward", ("rows", "classes"), _loss, ((2, 4096), (2, 1 << 16)), source)
     source = "cuda/DilatedMaxPool2d.cu: all is zeroed, then a kernel"

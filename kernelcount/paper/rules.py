@@ -90,6 +90,8 @@ _SEARCHES = frozenset({"_unique2", "masked_select", "nonzero", "unique_consecuti
 # Loss.cpp, PointwiseOps: the losses, and a reduction over them unless reduction is 0.
 _LOSSES = {"mse_loss": 2, "smooth_l1_loss": 2, "huber_loss": 2}
 
+_MOST_IN_A_ROW = 1 << 24  # layer_norm_kernel.cu: what a float can count
+
 _CAT_MOST = 64  # inputs in one launch, cuda/Shape.cu: CAT_ARRAY_BATCH_SIZE is 128, 64 if aligned
 
 
@@ -231,12 +233,17 @@ def _cat(op: Op) -> Cost:
 def _layer_norm(op: Op) -> Cost:
     """cuda/layer_norm_kernel.cu: one kernel where rows can be read four elements at a time.
 
-    Otherwise two, the moments first.
+    Otherwise two, the moments first. Rows that are not contiguous are copied before.
     """
-    shape = op.args[1]
-    if op.name == "native_layer_norm" and shape and prod(shape) % 4:
-        return Cost(2)
-    return Cost(1, exact=bool(shape) and prod(shape) % 4 == 0)
+    shape, x = op.args[1], op.read[0]
+    length = prod(shape) if shape else 0
+    single = x.is_floating_point() and x.element_size() <= 4  # noqa: PLR2004 not double
+    aligned = all(int(t.storage_offset()) % 4 == 0 for t in op.read)
+    wide = single and aligned and length % 4 == 0 and 0 < length <= _MOST_IN_A_ROW
+    copied = 0 if x.is_contiguous() else 1
+    if op.name != "native_layer_norm":
+        return Cost(1 + copied, exact=wide)
+    return Cost((1 if wide else 2) + copied)
 
 
 def _batch_norm(op: Op) -> Cost:

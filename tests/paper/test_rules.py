@@ -153,13 +153,26 @@ def test_a_group_norm_takes_one_more_for_its_weights(weight, pixels, expected):
     assert cost(op("native_group_norm", args, [x], [like(x)])) == Cost(expected)
 
 
-@pytest.mark.parametrize(("length", "expected"), [(8, 1), (7, 2)])
-def test_a_layer_norm_of_odd_rows_takes_the_moments_first(length, expected):
+@pytest.mark.parametrize(
+    ("length", "dtype", "expected"),
+    [(8, "float32", 1), (7, "float32", 2), (8, "bfloat16", 1), (8, "float64", 2)],
+)
+def test_a_layer_norm_that_cannot_read_four_at_a_time_takes_the_moments_first(
+    length, dtype, expected
+):
     import torch
 
-    x = torch.empty(4, length, device="meta")
+    x = torch.empty(4, length, device="meta", dtype=getattr(torch, dtype))
     args = (x, [length], None, None, 1e-5)
     assert cost(op("native_layer_norm", args, [x], [like(x)])) == Cost(expected)
+
+
+def test_a_layer_norm_copies_rows_that_are_not_contiguous(x):
+    args = (x.t(), [8], None, None, 1e-5)
+    assert cost(op("native_layer_norm", args, [x.t()], [like(x)])) == Cost(2)
+    beside = x.flatten()[1:33].view(4, 8)
+    args = (beside, [8], None, None, 1e-5)
+    assert cost(op("native_layer_norm", args, [beside], [like(beside)])) == Cost(2)
 
 
 def test_a_power_of_one_is_a_copy_and_of_none_a_fill(x):
