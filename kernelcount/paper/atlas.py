@@ -174,13 +174,20 @@ def as_by_default() -> bool:
     """Whether the switches by which torch chooses other kernels are as torch has them at first."""
     import torch
 
-    cudnn = torch.backends.cudnn
-    return (
-        torch.get_float32_matmul_precision() == "highest"
-        and not torch.are_deterministic_algorithms_enabled()
-        and bool(cudnn.enabled)
-        and not (cudnn.benchmark or cudnn.deterministic)
-    )
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    try:
+        return (
+            torch.get_float32_matmul_precision() == "highest"
+            and torch.backends.fp32_precision == "none"
+            and matmul.allow_bf16_reduced_precision_reduction is True
+            and matmul.allow_fp16_reduced_precision_reduction is True
+            and not matmul.allow_fp16_accumulation
+            and not torch.are_deterministic_algorithms_enabled()
+            and bool(cudnn.enabled and cudnn.allow_tf32)
+            and not (cudnn.benchmark or cudnn.deterministic)
+        )
+    except RuntimeError:  # a precision that was set by the newer names has no answer by the older
+        return False
 
 
 def card_called(name: str, multiprocessors: int | None) -> str:

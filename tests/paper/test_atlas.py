@@ -1,5 +1,7 @@
 """The atlas: what was recorded, and where it applies."""
 
+from operator import attrgetter
+
 import pytest
 
 from kernelcount.errors import UnreadableError
@@ -134,14 +136,27 @@ def test_where_torch_chooses_kernels_otherwise_the_atlas_is_silent(switch, value
     assert atlas.refined(op(*TOPK), AT_LEAST_ONE, "H200") == (AT_LEAST_ONE, None)
 
 
-def test_tf32_is_another_choice_of_kernels():
+@pytest.mark.parametrize(
+    ("where", "name", "value", "at_first"),
+    [
+        ("cuda.matmul", "allow_tf32", True, False),
+        ("cuda.matmul", "fp32_precision", "tf32", "none"),
+        ("cuda.matmul", "allow_bf16_reduced_precision_reduction", False, True),
+        ("cuda.matmul", "allow_fp16_accumulation", True, False),
+        ("cudnn", "allow_tf32", False, True),
+        ("cudnn", "deterministic", True, False),
+    ],
+)
+def test_every_switch_that_chooses_other_kernels_is_seen(where, name, value, at_first):
     import torch
 
+    backend = attrgetter(where)(torch.backends)
+    assert atlas.as_by_default()
     try:
-        torch.set_float32_matmul_precision("high")
+        setattr(backend, name, value)
         assert not atlas.as_by_default()
     finally:
-        torch.set_float32_matmul_precision("highest")
+        setattr(backend, name, at_first)
     assert atlas.as_by_default()
 
 
