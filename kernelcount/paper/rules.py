@@ -101,11 +101,13 @@ def cost(op: Op, on_gpu: str = STAND_IN) -> Cost:
         return NOTHING
     if op.name in _COPIES:
         known = _copy(op, on_gpu)
+    elif _is_empty(op):
+        return NOTHING
     elif op.name in _SPECIAL:
         known = _SPECIAL[op.name](op)
     elif op.name.startswith("_foreach_"):
         known = _foreach(op)
-    elif effect(f"{op.namespace}::{op.name}") == "nothing" or _is_empty(op) or _only_aliases(op):
+    elif effect(f"{op.namespace}::{op.name}") == "nothing" or _only_aliases(op):
         return NOTHING
     elif op.namespace not in ("aten", "prims"):
         return Cost(0, exact=False)  # somebody's own op: it may do anything
@@ -129,9 +131,10 @@ def _in_32_bits(known: Cost, op: Op) -> Cost:
 
 def _is_empty(op: Op) -> bool:
     """Whether there is nothing to write, and nothing to be read before that is known."""
-    if op.name in _SEARCHES and any(t.numel() for t in op.read):
+    if not op.written or any(t.numel() for t in op.written):
         return False
-    return bool(op.written) and all(t.numel() == 0 for t in op.written)
+    searches = op.name in _SEARCHES or (op.name == "index" and mask_count(op.args[1]))
+    return not (searches and any(t.numel() for t in op.read))
 
 
 def _only_aliases(op: Op) -> bool:
@@ -294,8 +297,6 @@ def _isinf(op: Op) -> Cost:
 
 def _foreach(op: Op) -> Cost:
     """A launch for as many tensors as fit, see `foreach`; otherwise the tensors one by one."""
-    if _is_empty(op):
-        return NOTHING
     known = foreach.launches(op.name, op.args)
     return AT_LEAST_ONE if known is None else Cost(known[0], exact=known[1])
 

@@ -188,7 +188,17 @@ def test_isinf_is_two_of_floats_and_one_of_whole_numbers(x):
     assert cost(op("isinf", (x.long(),), [x.long()], [x.bool()], pointwise=True)) == Cost(1)
 
 
+@pytest.mark.parametrize(
+    "name", ["isinf", "native_layer_norm", "native_group_norm", "pow", "index"]
+)
+def test_a_rule_has_nothing_to_say_of_nothing(name, x):
+    args = (x[:0], [x.long()[0]] if name == "index" else [8])
+    assert cost(op(name, args, [x[:0]], [x[:0]])) == NOTHING
+
+
 def test_a_search_that_finds_nothing_has_searched(x):
+    masked = op("index", (x, [x.bool()]), [x, x.bool()], [x[0, :0]])
+    assert cost(masked) == Cost(2, 1, exact=False)
     nothing = x.long()[:0]
     assert cost(op("nonzero", (x,), [x], [nothing])) == Cost(1, exact=False)
     assert cost(op("nonzero", (x[:0],), [x[:0]], [nothing])) == NOTHING
