@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from kernelcount import __version__
 from kernelcount.errors import KernelcountError, UsageError, UserCodeError
-from kernelcount.model import Diagnosis, Environment, Job, Outcome, Report, Run, Target, Unmeasured
+from kernelcount.model import Environment, Job, Outcome, Report, Run, Target, Unmeasured
 from kernelcount.traces import saved
 
 if TYPE_CHECKING:
+    from kernelcount.model import Diagnosis
     from kernelcount.runners import Results
 
 _LONGEST_TIMEOUT = 1e9  # seconds; more is no number to wait for

@@ -44,17 +44,16 @@ def render(report: Report) -> str:
     failed = [o for o in report.outcomes if isinstance(o, Unmeasured) and o.code == USAGE]
     if failed and report.exit_code == USAGE:
         document["error"] = {"code": USAGE, "message": f"{failed[0].name}: {failed[0].reason}"}
-    return text_of({**document, "verdicts": []})
+    return _text({**document, "verdicts": []})
 
 
 def error_document(command: str, code: int, message: str) -> str:
     """Write the document of a failure: the exit code and what the person would have been told."""
     error = {"code": code, "message": message}
-    return text_of({"schema": SCHEMA, "command": command, "error": error})
+    return _text({"schema": SCHEMA, "command": command, "error": error})
 
 
-def text_of(document: dict[str, Any]) -> str:
-    """Write a document as JSON that is free of control characters, ended by a newline."""
+def _text(document: dict[str, Any]) -> str:
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     text = _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     return _SURROGATE.sub("\ufffd", text) + "\n"
@@ -149,3 +148,8 @@ def _lists(f: Figures) -> dict[str, Any]:
             for s in steps
         ],
     }
+
+
+def text_of(document: dict[str, Any]) -> str:
+    """Write another command's document in the same way."""
+    return _text(document)
