@@ -27,6 +27,7 @@ from kernelcount.traces import saved
 
 if TYPE_CHECKING:
     from kernelcount.beside import OnPaper
+    from kernelcount.model import Diagnosis
     from kernelcount.runners import Results, Runner
 
 _LONGEST_TIMEOUT = 1e9  # seconds; more is no number to wait for
@@ -247,3 +248,10 @@ def save(answer: Answer, path: Path) -> Answer:
     except OSError as error:
         return replace(answer, unwritten=(*answer.unwritten, f"--save {path}: {error.strerror}"))
     return answer
+
+
+def doctor(atlas: Path | None, progress: Callable[[str], None]) -> Diagnosis:
+    """What can be measured on this machine; with `atlas`, one recorded on its GPU, too."""
+    from kernelcount.examination.child import examine
+
+    return examine(atlas, progress)

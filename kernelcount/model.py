@@ -474,6 +474,29 @@ class Report:
         return min(codes) if self.command == "run" else max(codes)
 
 
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that measuring may need: whether it is there, what was found, and the way out."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What can be measured on this machine, and what came of recording an atlas.
+
+    `code` is the exit code, and `said` why it is not 0. `recorded` says what was written.
+    """
+
+    checks: tuple[Check, ...] = ()
+    recorded: str = ""
+    code: int = 0
+    said: str = ""
+
+
 def note_codes(notes: Iterable[Note]) -> set[str]:
     """The codes of these notes."""
     return {n.code for n in notes}

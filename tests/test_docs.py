@@ -35,3 +35,14 @@ def test_the_readme_names_both_commands_with_their_torch():
     assert len(commands) == 2
     assert commands[0].endswith("kernelcount run scenarios/add_relu.py:add_relu --size 1e8")
     assert "python -m pytest" in commands[1]
+
+
+def test_every_class_of_shape_stands_in_the_document():
+    from kernelcount.paper import classes
+
+    text = (ROOT / "docs" / "atlas.md").read_text()
+    rows = dict(re.findall(r"^\| (`.+?`) \| (.+?) \|", text, re.MULTILINE))
+    expected: dict[str, list[str]] = {}
+    for klass in classes.CLASSES:
+        expected.setdefault(f"`{klass.op}`", []).append(klass.name)
+    assert rows == {op: "; ".join(names) for op, names in expected.items()}

@@ -27,7 +27,7 @@ LAYERS = (
     {"launches"},
     {"timeline", "operations", "paper", "probes", "state"},
     {"reading"},
-    {"capture"},
+    {"capture", "examination"},
     {"together"},
     {"worker"},
     {"runners"},
@@ -37,17 +37,9 @@ LAYERS = (
     {"__main__"},
 )
 TORCH = {
-    "capture",
-    "devices",
-    "inputs",
-    "paper",
-    "probes",
-    "state",
-    "target",
-    "together",
-    "variants",
-    "worker",
-}
+    "capture", "devices", "examination", "inputs", "paper", "probes", "state", "target", "together",
+    "variants", "worker",
+}  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer")
 
@@ -139,3 +131,7 @@ def test_the_command_line_loads_typer_alone():
 
 def test_reading_a_trace_never_loads_torch():
     assert _loaded("import kernelcount.reading") == {"msgspec"}
+
+
+def test_looking_at_a_machine_never_loads_torch_in_the_callers_process():
+    assert _loaded("import kernelcount.examination.child") == set()

@@ -7,11 +7,11 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from kernelcount.errors import KernelcountError, UsageError
 
@@ -57,6 +57,27 @@ def show(answer: Answer, form: str, output: Path | None, *, full: bool = False) 
     if output is None:
         write(text)
     sys.exit(answer.exit_code)
+
+
+def hand_over(text: str, output: Path | None, said: str, code: int) -> NoReturn:
+    """Print a text, or write it to `output`; say the rest on stderr; exit with the code."""
+    if said:
+        tell(said)
+    if output is not None:
+        try:
+            output.write_text(text, encoding="utf-8", errors="replace")
+        except OSError as error:
+            tell(f"--output {output}: {error.strerror}")
+            code, output = UsageError.code, None
+    if output is None:
+        write(text)
+    sys.exit(code)
+
+
+def screen(form: str, output: Path | None) -> dict[str, Any]:
+    """The width and colour in which a text is wanted."""
+    colour = form == "table" and output is None and _colour()
+    return {"width": _width(output), "colour": colour}
 
 
 def write(text: str) -> None:
@@ -105,14 +126,15 @@ def fail(error: KernelcountError, form: str, command: str) -> NoReturn:
     sys.exit(error.code)
 
 
-def check_format(form: str) -> None:
-    """Raises UsageError for a format that there is not."""
+def check_format(form: str, forms: Collection[str] | None = None) -> None:
+    """Raises UsageError for a format that there is not among `forms`, all there are by default."""
     from kernelcount.render import FORMATS
 
-    if form not in FORMATS:
-        near = difflib.get_close_matches(form, FORMATS, n=1)
+    forms = forms or FORMATS
+    if form not in forms:
+        near = difflib.get_close_matches(form, forms, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise UsageError(f"--format {form!r} is not one of {', '.join(FORMATS)}{hint}")
+        raise UsageError(f"--format {form!r} is not one of {', '.join(forms)}{hint}")
 
 
 def _colour() -> bool:

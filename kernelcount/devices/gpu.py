@@ -103,7 +103,7 @@ class Gpu:
             device=self._api().get_device_name(self.index),
             kind="hip" if self.kind == "cuda" and torch.version.hip else self.kind,
             torch=torch.__version__.partition("+")[0],
-            triton=_triton(),
+            triton=triton_version(),
         )
 
     def _api(self) -> Any:
@@ -112,7 +112,8 @@ class Gpu:
         return getattr(torch, self.kind)
 
 
-def _triton() -> str | None:
+def triton_version() -> str | None:
+    """The version of Triton that is installed, or None."""
     from importlib.metadata import PackageNotFoundError, version
 
     for name in ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu"):

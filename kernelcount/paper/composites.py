@@ -96,8 +96,11 @@ def _rms_norm_into(log: Log) -> Callable[..., Any]:
                 again = made_of(leaves[0], ctx.shape, leaves[1] if weight is not None else None,
                                 ctx.eps)  # fmt: skip
                 made = torch.autograd.grad(again, leaves, grads[0])
-            given = [grads[0], *leaves]
-            log.note_op(Op("_fused_rms_norm_backward", "aten", (), {}, given, list(made)))
+                kept = torch.float32 if x.element_size() < 4 else x.dtype  # noqa: PLR2004 halves
+                rstd = x.new_empty((*x.shape[: -len(ctx.shape)], *[1] * len(ctx.shape)), dtype=kept)
+            given, wanted = [grads[0], x, rstd, *leaves[1:]], [True, weight is not None]
+            args = (grads[0], x, ctx.shape, rstd, weight, wanted)
+            log.note_op(Op("_fused_rms_norm_backward", "aten", args, {}, given, list(made)))
             return made[0], None, made[1] if weight is not None else None, None
 
     def normalised(x: Any, shape: Any, weight: Any = None, eps: float | None = None) -> Any:

@@ -166,12 +166,13 @@ def _changed(func: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]:
 
 def _parameters(func: Any, args: Any, kwargs: dict[str, Any]) -> str:
     # A stable sort is the only one that CUDA has (cuda/Sort.cpp): asking for it changes nothing.
+    # The scale of attention is a number that its kernels are given.
     told = [
         f"{argument.name}={value}"
         for argument, value in _bound(func, args, kwargs)
         if not any(_is_tensor(t) for t in leaves(value))
         and value is not None
-        and argument.name != "stable"
+        and argument.name not in ("stable", "scale")
         and not (argument.has_default_value() and argument.default_value == value)
     ]
     return ", ".join(told)

@@ -12,6 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from kernelcount.devices.aten import effect
+from kernelcount.paper import foreach
 from kernelcount.paper.places import STAND_IN, is_on
 
 if TYPE_CHECKING:
@@ -45,6 +46,13 @@ class Op:
     parameters: str = ""
 
 
+def argument(op: Op, index: int, name: str, default: Any = None) -> Any:
+    """The argument of this name, or at this place where it is not named."""
+    if name in op.kwargs:
+        return op.kwargs[name]
+    return op.args[index] if len(op.args) > index else default
+
+
 NOTHING = Cost(0)
 ONE = Cost(1)
 AT_LEAST_ONE = Cost(1, exact=False)
@@ -61,24 +69,28 @@ _ONE = frozenset(
         "_log_softmax", "_log_softmax_backward_data", "_softmax", "_softmax_backward_data",
         "all", "amax", "amin", "aminmax", "any", "arange", "argmax", "argmin", "avg_pool2d",
         "bernoulli", "bernoulli_", "exponential_", "fill", "fill_", "flip", "full", "full_like",
-        "gather", "glu", "index_add", "index_add_", "index_select", "linalg_vector_norm",
+        "gather", "glu", "index_add_", "index_select", "linalg_vector_norm",
         "linspace", "logspace", "masked_fill_", "max", "max_pool2d_with_indices", "mean", "min",
         "nansum", "native_dropout", "native_dropout_backward", "new_full", "new_ones",
         "new_zeros", "nll_loss_forward", "norm", "normal_", "ones", "ones_like", "prod", "rand",
         "rand_like", "randint", "randint_like", "randn", "randn_like", "random_", "repeat",
-        "roll", "scalar_tensor", "scatter", "scatter_", "scatter_add", "scatter_add_", "std",
+        "roll", "scalar_tensor", "scatter_", "scatter_add_", "std",
         "std_mean", "sum", "take", "tril", "tril_", "triu", "triu_", "uniform_",
         "upsample_bilinear2d", "upsample_nearest2d", "var", "var_mean", "where", "zero",
         "zero_", "zeros", "zeros_like",
     }
 )  # fmt: skip
 
-# Tagged pointwise, and yet made of several kernels or of none, depending on their arguments:
-# isinf is abs and eq (TensorCompare.cpp), pow by 0 or 1 fills or copies (Pow.cpp).
-_NOT_SIMPLY_POINTWISE = frozenset({"isinf", "pow", "pow_", "clone", "masked_fill", "copy", "rrelu"})
+# Tagged pointwise, and yet made of several kernels or of none, depending on their arguments.
+_NOT_SIMPLY_POINTWISE = frozenset({"clone", "masked_fill", "copy", "rrelu"})
+
+# They search all that they are given, whatever little comes of it.
+_SEARCHES = frozenset({"_unique2", "masked_select", "nonzero", "unique_consecutive", "unique_dim"})
 
 # Loss.cpp, PointwiseOps: the losses, and a reduction over them unless reduction is 0.
 _LOSSES = {"mse_loss": 2, "smooth_l1_loss": 2, "huber_loss": 2}
+
+_MOST_IN_A_ROW = 1 << 24  # layer_norm_kernel.cu: what a float can count
 
 _CAT_MOST = 64  # inputs in one launch, cuda/Shape.cu: CAT_ARRAY_BATCH_SIZE is 128, 64 if aligned
 
@@ -89,9 +101,13 @@ def cost(op: Op, on_gpu: str = STAND_IN) -> Cost:
         return NOTHING
     if op.name in _COPIES:
         known = _copy(op, on_gpu)
+    elif _is_empty(op):
+        return NOTHING
     elif op.name in _SPECIAL:
         known = _SPECIAL[op.name](op)
-    elif effect(f"{op.namespace}::{op.name}") == "nothing" or _is_empty(op) or _only_aliases(op):
+    elif op.name.startswith("_foreach_"):
+        known = _foreach(op)
+    elif effect(f"{op.namespace}::{op.name}") == "nothing" or _only_aliases(op):
         return NOTHING
     elif op.namespace not in ("aten", "prims"):
         return Cost(0, exact=False)  # somebody's own op: it may do anything
@@ -114,7 +130,11 @@ def _in_32_bits(known: Cost, op: Op) -> Cost:
 
 
 def _is_empty(op: Op) -> bool:
-    return bool(op.written) and all(t.numel() == 0 for t in op.written)
+    """Whether there is nothing to write, and nothing to be read before that is known."""
+    if not op.written or any(t.numel() for t in op.written):
+        return False
+    searches = op.name in _SEARCHES or (op.name == "index" and mask_count(op.args[1]))
+    return not (searches and any(t.numel() for t in op.read))
 
 
 def _only_aliases(op: Op) -> bool:
@@ -145,6 +165,11 @@ def _copy(op: Op, on_gpu: str) -> Cost:
     if not all(sides):
         side = source if sides[0] else target
         return Cost(0 if side.is_contiguous() else 1, 1)
+    return _copied_over(source, target)
+
+
+def _copied_over(source: Tensor, target: Tensor) -> Cost:
+    """A copy from GPU to GPU: a memcpy where both are alike and dense."""
     same = source.dtype == target.dtype and source.shape == target.shape
     flags = source.is_conj() == target.is_conj() and source.is_neg() == target.is_neg()
     if same and flags and source.stride() == target.stride() and is_dense(source):
@@ -172,6 +197,13 @@ def mask_count(indices: Any) -> int:
     """How many of an index's tensors are masks."""
     names = ("torch.bool", "torch.uint8")
     return sum(1 for t in indices or () if t is not None and str(t.dtype) in names)
+
+
+def _after_a_clone(op: Op) -> Cost:
+    """The array is copied, then changed: index_put and scatter that are not in place."""
+    copied = _copied_over(op.read[0], op.written[0])
+    changed = _index(op) if op.name == "index_put" else ONE
+    return Cost(copied.kernels + changed.kernels, copied.copies + changed.copies, changed.exact)
 
 
 def _masked_fill(op: Op) -> Cost:
@@ -202,9 +234,71 @@ def _cat(op: Op) -> Cost:
 
 
 def _layer_norm(op: Op) -> Cost:
-    """cuda/layer_norm_kernel.cu: one kernel where rows can be read four elements at a time."""
-    shape = op.args[1]
-    return Cost(1, exact=bool(shape) and prod(shape) % 4 == 0)
+    """cuda/layer_norm_kernel.cu: one kernel where rows can be read four elements at a time.
+
+    Otherwise two, the moments first. Rows that are not contiguous are copied before.
+    """
+    shape, x = op.args[1], op.read[0]
+    length = prod(shape) if shape else 0
+    single = x.is_floating_point() and x.element_size() <= 4  # noqa: PLR2004 not double
+    aligned = all(int(t.storage_offset()) % 4 == 0 for t in op.read)
+    wide = single and aligned and length % 4 == 0 and 0 < length <= _MOST_IN_A_ROW
+    copied = 0 if x.is_contiguous() else 1
+    if op.name != "native_layer_norm":
+        return Cost(1 + copied, exact=wide)
+    return Cost((1 if wide else 2) + copied)
+
+
+def _batch_norm(op: Op) -> Cost:
+    """cuda/Normalization.cu, in training: statistics, their inverse, and the elements.
+
+    With weight and bias cuDNN may do it (Normalization.cpp); without, and with the channels first
+    in memory, these three do.
+    """
+    x = op.read[0]
+    affine = argument(op, 1, "weight") is not None and argument(op, 2, "bias") is not None
+    first = x.dim() > 2 and x.is_contiguous() and x.stride(1) != 1  # noqa: PLR2004 no images
+    training = argument(op, 5, "training", False) is True
+    return Cost(3) if training and first and not affine else AT_LEAST_ONE
+
+
+def _group_norm(op: Op) -> Cost:
+    """cuda/group_norm_kernel.cu: the moments and the elements; between them weight and bias."""
+    plain = argument(op, 1, "weight") is None and argument(op, 2, "bias") is None
+    return Cost(2 if plain or argument(op, 5, "HxW") == 1 else 3, exact=op.read[0].is_contiguous())
+
+
+def _pad(op: Op) -> Cost:
+    """PadNd.cpp: everything is filled, and what was given is copied inside. See `_copy`.
+
+    To cut off at all sides is a clone of what is left.
+    """
+    x, padded = op.read[0], op.written[0]
+    pads = list(map(int, op.args[1]))
+    if max(pads, default=0) <= 0:
+        return Cost(0, exact=False)
+    sizes, strides = list(map(int, x.shape)), x.stride()
+    for i, (before, after) in enumerate(zip(pads[::2], pads[1::2], strict=True)):
+        sizes[-1 - i] += min(before, 0) + min(after, 0)
+    if not all(sizes):
+        return ONE
+    real = [i for i, n in enumerate(sizes) if n > 1]
+    whole = 1 + sum((sizes[i] - 1) * strides[i] for i in real) == prod(sizes)
+    same = all(strides[i] == padded.stride(i) for i in real)
+    return Cost(1, 1) if whole and same else Cost(2)
+
+
+def _isinf(op: Op) -> Cost:
+    """TensorCompare.cpp: abs and eq; of whole numbers none is, so zeros."""
+    if op.read[0].is_complex():
+        return AT_LEAST_ONE
+    return Cost(2) if op.read[0].is_floating_point() else ONE
+
+
+def _foreach(op: Op) -> Cost:
+    """A launch for as many tensors as fit, see `foreach`; otherwise the tensors one by one."""
+    known = foreach.launches(op.name, op.args)
+    return AT_LEAST_ONE if known is None else Cost(known[0], exact=known[1])
 
 
 def _loss(op: Op) -> Cost:
@@ -213,9 +307,11 @@ def _loss(op: Op) -> Cost:
 
 
 def _power(op: Op) -> Cost:
+    """Pow.cpp: to the power of 0 it fills, of 1 it copies, which in place is nothing."""
     exponent = op.args[1]
-    plain = hasattr(exponent, "dtype") or exponent not in (0, 1)
-    return ONE if plain else Cost(0, exact=False)
+    if hasattr(exponent, "dtype") or exponent != 1:
+        return ONE
+    return NOTHING if op.name == "pow_" else _copied_over(op.read[0], op.written[0])
 
 
 def _scalar_read(_: Op) -> Cost:
@@ -224,12 +320,17 @@ def _scalar_read(_: Op) -> Cost:
 
 
 _SPECIAL: dict[str, Callable[[Op], Cost]] = {
-    **dict.fromkeys(("index", "index_put", "index_put_", "_index_put_impl_"), _index),
+    **dict.fromkeys(("index", "index_put_", "_index_put_impl_"), _index),
+    **dict.fromkeys(("index_put", "index_add", "scatter", "scatter_add"), _after_a_clone),
     **dict.fromkeys(("cumsum", "cumprod"), _cumulative),
     **dict.fromkeys(("cat", "stack"), _cat),
     **dict.fromkeys(("native_layer_norm", "_fused_rms_norm"), _layer_norm),
     **dict.fromkeys(_LOSSES, _loss),
     **dict.fromkeys(("pow", "pow_"), _power),
+    "constant_pad_nd": _pad,
+    "isinf": _isinf,
+    "native_batch_norm": _batch_norm,
+    "native_group_norm": _group_norm,
     "masked_fill": _masked_fill,
     "embedding": _embedding,
     "_local_scalar_dense": _scalar_read,

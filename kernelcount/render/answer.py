@@ -61,16 +61,14 @@ def answer_read(entry: Figures) -> list[Statement]:
 
 def notes(entries: Sequence[Figures]) -> list[str]:
     """Word the notes that no statement has told, each once, with the variants it is about."""
-    about: dict[Note, list[str]] = {}
+    about: dict[str, list[str]] = {}
     for entry in entries:
-        for note in entry.notes:
-            if _is_left(entry, note):
-                names = about.setdefault(note, [])
-                names += [entry.name] if entry.name not in names else []
-    for entry in entries:
-        if detail := paper.difference(entry):
-            about.setdefault(Note("paper", detail), []).append(entry.name)
-    return [f"{_whose(names, entries)}{prose(n.detail)}" for n, names in about.items()]
+        details = [note.detail for note in entry.notes if _is_left(entry, note)]
+        details += [d for d in (paper.difference(entry),) if d]
+        for detail in map(prose, details):
+            names = about.setdefault(detail, [])
+            names += [entry.name] if entry.name not in names else []
+    return [f"{_whose(names, entries)}{detail}" for detail, names in about.items()]
 
 
 def legend(entries: Sequence[Figures]) -> str:

@@ -221,3 +221,8 @@ def _lists(f: Figures) -> dict[str, Any]:
             for s in steps
         ],
     }
+
+
+def text_of(document: dict[str, Any]) -> str:
+    """Write another command's document in the same way."""
+    return _text(document)

@@ -13,7 +13,16 @@ from counting import CASES
 
 from kernelcount import __version__, app, cli, runners
 from kernelcount.cli import output
-from kernelcount.model import Capture, Environment, Job, Records, Report, Run
+from kernelcount.model import (
+    Capture,
+    Check,
+    Diagnosis,
+    Environment,
+    Job,
+    Records,
+    Report,
+    Run,
+)
 
 OPERATIONS = CASES / "operations.py"
 SAVED = Path(__file__).parent.parent / "data"
@@ -327,7 +336,7 @@ def test_elsewhere_it_is_a_line_now_and_then_and_at_first_none(monkeypatch, caps
 def test_job_options_reach_the_job(kernelcount, monkeypatch, target):
     jobs = []
 
-    def runner(job, _):
+    def runner(job, *_):
         jobs.append(job)
         raise SystemExit(0)
 
@@ -349,3 +358,47 @@ def test_job_options_reach_the_job(kernelcount, monkeypatch, target):
             timeout=2.5,
         )
     ]
+
+
+# ── doctor ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def looked(monkeypatch):
+    """What the process that looks would have found."""
+
+    def found(**result):
+        checks = (Check("GPU", False, "there is none", "--device paper"),)
+        monkeypatch.setattr(app, "doctor", lambda *_: Diagnosis(checks, **result))
+
+    return found
+
+
+def test_doctor_says_what_can_be_measured(kernelcount, looked, tmp_path):
+    looked()
+    assert kernelcount("doctor")[:2] == (0, "GPU  no   there is none\n          --device paper\n")
+    code, out, _ = kernelcount("doctor", "--format", "json", "--output", tmp_path / "found.json")
+    assert (code, out) == (0, "")
+    assert json.loads((tmp_path / "found.json").read_text())["checks"][0]["ok"] is False
+
+
+def test_an_atlas_that_could_not_be_recorded_is_exit_code_3(kernelcount, looked, tmp_path):
+    looked(code=3, said="there is no GPU here to record on")
+    code, out, err = kernelcount("doctor", "--record-atlas", tmp_path / "a.json")
+    assert (code, err) == (3, "kernelcount: there is no GPU here to record on")
+    assert out.startswith("GPU  no")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--record-atlas", "/nowhere/a.json"), "there is no folder /nowhere"),
+        (("--format", "csv"), "--format 'csv' is not one of table, json"),
+        (("--gpu", "H200"), "No such option: --gpu"),
+    ],
+)
+def test_doctor_refuses_what_it_cannot_do(kernelcount, looked, arguments, message):
+    looked()
+    code, out, err = kernelcount("doctor", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err

@@ -102,7 +102,7 @@ def test_values_beyond_the_limit_are_not_made(monkeypatch):
 
 
 def test_a_mask_is_a_search_that_the_atlas_knows_for_the_recorded_size(monkeypatch):
-    monkeypatch.setattr("kernelcount.paper.atlas._this_torch", lambda: "2.11.0")
+    monkeypatch.setattr("kernelcount.paper.atlas.this_torch", lambda: ("2.11.0", None))
     outcome = count("masked", "eager", size=1_000_000)["eager"]
     assert outcome.count("kernel") == 6
     assert any("as recorded on an H200" in n.detail for n in outcome.notes if n.code == "atlas")
@@ -110,7 +110,7 @@ def test_a_mask_is_a_search_that_the_atlas_knows_for_the_recorded_size(monkeypat
 
 @pytest.mark.parametrize(("torch", "gpu"), [("2.13.0", "H200"), ("2.11.0", "H100")])
 def test_a_mask_recorded_on_another_card_or_torch_is_a_lower_bound(torch, gpu, monkeypatch):
-    monkeypatch.setattr("kernelcount.paper.atlas._this_torch", lambda: torch)
+    monkeypatch.setattr("kernelcount.paper.atlas.this_torch", lambda: (torch, None))
     outcome = count("masked", "eager", size=1_000_000, gpu=gpu)["eager"]
     assert outcome.paper.at_least
     assert "atlas" not in note_codes(outcome.notes)

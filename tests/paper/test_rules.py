@@ -101,3 +101,104 @@ def test_a_gather_reads_no_more_of_its_table_than_it_gives(x):
     indices = x[0, :2].long()
     result = x[:2].clone()
     assert traffic(op("index_select", (x, 0, indices), [x, indices], [result])) == (64 + 16, 64)
+
+
+# ── by the source ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("pads", "shape", "expected"),
+    [
+        ((1, 1), (8, 8), Cost(2)),
+        ((0, 0, 0, 2), (8, 8), Cost(1, 1)),  # rows below: what was given is copied as it lies
+        ((0, -2, 1, 1), (8, 8), Cost(2)),
+        ((3, 0), (8,), Cost(1, 1)),
+        ((1, 1, 1, 1), (2, 3, 8, 8), Cost(2)),
+        ((-1, -1), (8, 8), Cost(0, exact=False)),
+    ],
+)
+def test_padding_fills_and_copies(pads, shape, expected):
+    import torch
+
+    x = torch.empty(shape, device="meta")
+    padded = torch.nn.functional.pad(x, pads)
+    assert cost(op("constant_pad_nd", (x, pads), [x], [padded])) == expected
+
+
+@pytest.mark.parametrize(
+    ("weight", "training", "shape", "expected"),
+    [
+        (False, True, (8, 16, 4, 4), Cost(3)),
+        (False, True, (8, 16), Cost(1, exact=False)),
+        (False, False, (8, 16, 4, 4), Cost(1, exact=False)),
+        (True, True, (8, 16, 4, 4), Cost(1, exact=False)),  # this may be cuDNN's
+    ],
+)
+def test_a_batch_norm_without_weights_takes_three_in_training(weight, training, shape, expected):
+    import torch
+
+    x, w = torch.empty(shape, device="meta"), torch.empty(16, device="meta") if weight else None
+    args = (x, w, w, None, None, training, 0.1, 1e-5)
+    assert cost(op("native_batch_norm", args, [x], [like(x)])) == expected
+
+
+@pytest.mark.parametrize(
+    ("weight", "pixels", "expected"), [(False, 64, 2), (True, 64, 3), (True, 1, 2)]
+)
+def test_a_group_norm_takes_one_more_for_its_weights(weight, pixels, expected):
+    import torch
+
+    x, w = torch.empty(8, 16, pixels, device="meta"), torch.empty(16) if weight else None
+    args = (x, w, w, 8, 16, pixels, 4, 1e-5)
+    assert cost(op("native_group_norm", args, [x], [like(x)])) == Cost(expected)
+
+
+@pytest.mark.parametrize(
+    ("length", "dtype", "expected"),
+    [(8, "float32", 1), (7, "float32", 2), (8, "bfloat16", 1), (8, "float64", 2)],
+)
+def test_a_layer_norm_that_cannot_read_four_at_a_time_takes_the_moments_first(
+    length, dtype, expected
+):
+    import torch
+
+    x = torch.empty(4, length, device="meta", dtype=getattr(torch, dtype))
+    args = (x, [length], None, None, 1e-5)
+    assert cost(op("native_layer_norm", args, [x], [like(x)])) == Cost(expected)
+
+
+def test_a_layer_norm_copies_rows_that_are_not_contiguous(x):
+    args = (x.t(), [8], None, None, 1e-5)
+    assert cost(op("native_layer_norm", args, [x.t()], [like(x)])) == Cost(2)
+    beside = x.flatten()[1:33].view(4, 8)
+    args = (beside, [8], None, None, 1e-5)
+    assert cost(op("native_layer_norm", args, [beside], [like(beside)])) == Cost(2)
+
+
+def test_a_power_of_one_is_a_copy_and_of_none_a_fill(x):
+    assert cost(op("pow", (x, 2), [x], [like(x)], pointwise=True)) == Cost(1)
+    assert cost(op("pow", (x, 0), [x], [like(x)], pointwise=True)) == Cost(1)
+    assert cost(op("pow", (x, 1.0), [x], [like(x)], pointwise=True)) == Cost(0, 1)
+    assert cost(op("pow", (x.t(), 1), [x.t()], [like(x)], pointwise=True)) == Cost(1)
+    assert cost(op("pow_", (x, 1), [x], [x], pointwise=True)) == NOTHING
+
+
+def test_isinf_is_two_of_floats_and_one_of_whole_numbers(x):
+    assert cost(op("isinf", (x,), [x], [x.bool()], pointwise=True)) == Cost(2)
+    assert cost(op("isinf", (x.long(),), [x.long()], [x.bool()], pointwise=True)) == Cost(1)
+
+
+@pytest.mark.parametrize(
+    "name", ["isinf", "native_layer_norm", "native_group_norm", "pow", "index"]
+)
+def test_a_rule_has_nothing_to_say_of_nothing(name, x):
+    args = (x[:0], [x.long()[0]] if name == "index" else [8])
+    assert cost(op(name, args, [x[:0]], [x[:0]])) == NOTHING
+
+
+def test_a_search_that_finds_nothing_has_searched(x):
+    masked = op("index", (x, [x.bool()]), [x, x.bool()], [x[0, :0]])
+    assert cost(masked) == Cost(2, 1, exact=False)
+    nothing = x.long()[:0]
+    assert cost(op("nonzero", (x,), [x], [nothing])) == Cost(1, exact=False)
+    assert cost(op("nonzero", (x[:0],), [x[:0]], [nothing])) == NOTHING

@@ -1,0 +1,89 @@
+"""Have a process of its own look at this machine, so that this one imports no torch.
+
+It says what it finds on a pipe, a line of JSON each: what it is at, a check, what was recorded, why
+it failed, that it is done. Whatever else it prints goes to stderr.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import kernelcount
+from kernelcount.errors import NotMeasuredError
+from kernelcount.model import Check, Diagnosis
+
+# Neither the current folder nor this package's may come before the standard library, as for a
+# worker (see `runners`).
+_BOOT = """
+import sys
+if sys.path[0] == "":
+    sys.path.pop(0)
+import importlib.util
+spec = importlib.util.spec_from_file_location("kernelcount", {init!r})
+package = importlib.util.module_from_spec(spec)
+sys.modules["kernelcount"] = package
+spec.loader.exec_module(package)
+from kernelcount.examination.__main__ import main
+main({descriptor}, {wanted!r})
+"""
+
+
+def examine(wanted: Path | None, progress: Callable[[str], None]) -> Diagnosis:
+    """Every check, and with `wanted` an atlas recorded there."""
+    reading, writing = os.pipe()
+    boot = _BOOT.format(
+        init=str(Path(kernelcount.__file__)),
+        descriptor=writing,
+        wanted="" if wanted is None else str(wanted.absolute()),
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", boot],
+        stdin=subprocess.DEVNULL,
+        stdout=2,
+        pass_fds=(writing,),
+        start_new_session=True,
+        env={"KINETO_LOG_LEVEL": "99", **os.environ},
+    )
+    os.close(writing)
+    try:
+        with os.fdopen(reading, encoding="ascii") as pipe:
+            diagnosis, done = _listened(pipe, progress)
+        return diagnosis if done else _cut_short(diagnosis, process.wait())
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _listened(lines: Iterable[str], progress: Callable[[str], None]) -> tuple[Diagnosis, bool]:
+    """What was said until the pipe's end, and whether all was said."""
+    diagnosis = Diagnosis()
+    for line in lines:
+        kind, value = json.loads(line)
+        if kind == "progress":
+            progress(value)
+        elif kind == "check":
+            diagnosis = replace(diagnosis, checks=(*diagnosis.checks, Check(**value)))
+        elif kind == "recorded":
+            diagnosis = replace(diagnosis, recorded=value)
+        elif kind == "failed":
+            diagnosis = replace(diagnosis, code=value[0], said=value[1])
+        else:
+            return diagnosis, True
+    return diagnosis, False
+
+
+def _cut_short(diagnosis: Diagnosis, code: int) -> Diagnosis:
+    """What was found before the process died."""
+    how = f"ended with exit code {code}" if code >= 0 else f"died of signal {-code}"
+    done = diagnosis.checks[-1].name if diagnosis.checks else "nothing"
+    said = f"the process that looks {how}; the last check done is: {done}"
+    return replace(diagnosis, code=NotMeasuredError.code, said=said)
