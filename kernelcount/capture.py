@@ -25,7 +25,16 @@ from kernelcount.devices.base import MARK
 from kernelcount.devices.inductor import cpp_kernels_recordable
 from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.inputs import Arguments
-from kernelcount.model import NO_TIME, Capture, Environment, Note, Outcome, Target, Unmeasured
+from kernelcount.model import (
+    NO_TIME,
+    Capture,
+    Environment,
+    Note,
+    Outcome,
+    Price,
+    Target,
+    Unmeasured,
+)
 from kernelcount.operations import read_operations
 from kernelcount.paper.gpu import PretendedGpu
 from kernelcount.probes.compiler import CompilerWatch, stance_kept
@@ -162,7 +171,7 @@ class _Steady:
     stable: bool
     seen: list[int]
     compiled_last: bool
-    first_call_ns: int | None = None
+    price: Price | None = None
 
 
 @dataclass(frozen=True)
@@ -269,7 +278,8 @@ def _until_steady(this: _Pass, given: Callable[[], _Given]) -> _Steady:
         this.invocation(*arguments)
         if call == 1:
             this.subject.device.synchronize()
-            first_call_ns = perf_counter_ns() - start
+            first_call = perf_counter_ns() - start
+            first_graphs = this.watch.graphs
             this.state.look_closely()
     this.subject.device.synchronize()
     this.state.forget_unchanged()
@@ -286,13 +296,22 @@ def _until_steady(this: _Pass, given: Callable[[], _Given]) -> _Steady:
         if isinstance(outcome, Capture) and launched == previous and not compiled:
             assert isinstance(before_it, Capture)
             outcome = _with_median_times(this, given, [before_it, outcome])
-            return _Steady(outcome, True, seen, False, first_call_ns)
+            return _Steady(outcome, True, seen, False, _price(this, first_call, first_graphs))
         # A call in which something was compiled, or whose record has holes, is no yardstick.
         before_it = outcome
         previous = launched if isinstance(outcome, Capture) and not compiled else None
         if isinstance(outcome, Unmeasured) and outcome.reason == ANOTHER_PROFILER:
             break
-    return _Steady(outcome, False, seen, compiled, first_call_ns)
+    return _Steady(outcome, False, seen, compiled, _price(this, first_call, first_graphs))
+
+
+def _price(this: _Pass, first_call_ns: int, first_graphs: int | None) -> Price:
+    """What was paid before the calls were steady."""
+    if not VARIANTS[this.variant.kind].compiles:
+        return Price(first_call_ns)
+    now = this.watch.graphs
+    again = None if now is None or first_graphs is None else now - first_graphs
+    return Price(first_call_ns, this.watch.compile_ns, again)
 
 
 def _with_median_times(
@@ -453,7 +472,7 @@ def _with_context(steady: _Steady, subject: Subject, notes: list[Note]) -> Outco
         environment=subject.environment,
         target=subject.target,
         stable=steady.stable,
-        first_call_ns=steady.first_call_ns,
+        price=steady.price,
         notes=(*notes, *capture.notes),
     )
     if isinstance(outcome, Unmeasured):

@@ -219,6 +219,19 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """What the first calls cost: nanoseconds of the first, and of all compiling in all calls.
+
+    `recompiles`: graphs that were compiled after the first call. None: it cannot be told, or
+    nothing is compiled.
+    """
+
+    first_call_ns: int
+    compile_ns: int | None = None
+    recompiles: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Numerics:
     """How the results of a variant, and the arguments that it changed, differ from the first's.
 
@@ -247,8 +260,8 @@ class Capture:
     one), None where the trace has no runtime rows. `complete`: every launch has its device record;
     None where that cannot be told. `stable`: repeated steady calls launched the same kernels; None
     for a trace, which holds what somebody recorded. `paper` comes with the basis of that name.
-    `first_call_ns`: the first call of all, with whatever it compiled; `peak_memory`: bytes that a
-    call holds at its peak above its inputs; `numerics`: its results beside the first variant's.
+    `price`: what came before the steady calls; `peak_memory`: bytes that a call holds at its peak
+    above its inputs; `numerics`: its results beside the first variant's.
     """
 
     name: str
@@ -264,7 +277,7 @@ class Capture:
     basis: Literal["measured", "paper"] = "measured"
     paper: Paper | None = None
     timing: Timing | None = None
-    first_call_ns: int | None = None
+    price: Price | None = None
     peak_memory: int | None = None
     numerics: Numerics | None = None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import perf_counter_ns
 from typing import Any
 
 _LIMIT_LOGGER = "torch._dynamo.convert_frame"
@@ -39,6 +40,8 @@ class CompilerWatch(logging.Handler):
     def __init__(self) -> None:
         super().__init__(level=logging.WARNING)
         self.compilations = 0
+        self._open = self._spent = self._since = 0
+        self._timed = True
         self.limit: str | None = None
         self.skip_reasons: list[str] = []
         self._untold: list[str] = []
@@ -61,7 +64,9 @@ class CompilerWatch(logging.Handler):
             from torch._dynamo.callback import callback_handler
 
             callback_handler.register_start_callback(self._started)
+            callback_handler.register_end_callback(self._ended)
         except (ImportError, AttributeError):
+            self._timed = False
             self._untold.append("when something is compiled")
         return self
 
@@ -73,6 +78,7 @@ class CompilerWatch(logging.Handler):
 
             if self._started in callback_handler.start_callbacks:
                 callback_handler.remove_start_callback(self._started)
+                callback_handler.remove_end_callback(self._ended)
         except (ImportError, AttributeError):
             pass
 
@@ -108,8 +114,21 @@ class CompilerWatch(logging.Handler):
         """How often Inductor passed over CUDA graphs since; None where that cannot be told."""
         return _since(self._skips_before, _counted("inductor", "cudagraph_skips"))
 
+    @property
+    def compile_ns(self) -> int | None:
+        """Nanoseconds spent compiling since the watch was opened; None where that is not told."""
+        return self._spent if self._timed else None
+
     def _started(self, _: Any) -> None:
         self.compilations += 1
+        if self._open == 0:
+            self._since = perf_counter_ns()
+        self._open += 1
+
+    def _ended(self, _: Any) -> None:
+        self._open = max(0, self._open - 1)
+        if self._open == 0:
+            self._spent += perf_counter_ns() - self._since
 
 
 def _since(before: int | None, now: int | None) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from statistics import median
 
 from kernelcount.model import (
@@ -262,6 +263,9 @@ def side_by_side(entries: Sequence[Figures]) -> list[Line]:
             "unknown" if e.call_time_ns is None else duration(e.call_time_ns) for e in entries
         )
         lines.append(Line("time per call", cells, _speeds(entries)))
+    if any(_first_call(e) for e in entries) and called:
+        cells = tuple(duration(_first_call(e)) for e in entries)
+        lines.append(Line("first call", cells, _paid_off(entries)))
     if any(e.peak_memory is not None for e in entries):
         cells = tuple("unknown" if e.peak_memory is None else size(e.peak_memory) for e in entries)
         lines.append(Line("peak memory", cells, "above the inputs"))
@@ -280,6 +284,25 @@ def _result(entry: Figures) -> str:
     if found.verdict == "different" and found.max_abs is not None:
         return f"differs, {found.max_abs:.2g}"
     return {"nothing": "none", "different": "differs"}.get(found.verdict, found.verdict)
+
+
+def _first_call(entry: Figures) -> int | None:
+    price = entry.capture.price if entry.capture else None
+    return price.first_call_ns if price else None
+
+
+def _paid_off(entries: Sequence[Figures]) -> str:
+    """After how many calls the one other variant has made up for its slower first call."""
+    if len(entries) != 2 or entries[1].speed is None:  # noqa: PLR2004
+        return ""
+    base, other = entries
+    first, then = _first_call(base), _first_call(other)
+    gain = (base.call_time_ns or 0) - (other.call_time_ns or 0)
+    if other.speed is None or other.speed.verdict != "faster" or gain <= 0:
+        return ""
+    if first is None or then is None or then <= first:
+        return ""
+    return f"pays off after {ceil((then - first) / gain):,} calls"
 
 
 def _speeds(entries: Sequence[Figures]) -> str:

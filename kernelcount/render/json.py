@@ -109,7 +109,7 @@ def _times(f: Figures) -> dict[str, Any]:
     """Show what is known of times and memory beyond the medians."""
     timing = f.capture.timing if f.capture else None
     bounds = noise.interval(timing.samples_ns) if timing else None
-    speed = f.speed
+    speed, price = f.speed, f.capture.price if f.capture else None
     return {
         "call_time": timing
         and {
@@ -126,7 +126,12 @@ def _times(f: Figures) -> dict[str, Any]:
             "high": speed.high,
             "verdict": speed.verdict,
         },
-        "first_call_ns": f.capture.first_call_ns if f.capture else None,
+        "price": price
+        and {
+            "first_call_ns": price.first_call_ns,
+            "compile_ns": price.compile_ns,
+            "recompiles": price.recompiles,
+        },
         "peak_memory": f.peak_memory,
         "numerics": f.numerics
         and {

@@ -21,6 +21,7 @@ from kernelcount.model import (
     Numerics,
     Outcome,
     Paper,
+    Price,
     Records,
     Step,
     Target,
@@ -62,7 +63,7 @@ class _Outcome(msgspec.Struct, omit_defaults=True):
     basis: str = "measured"
     paper: Paper | None = None
     timing: Timing | None = None
-    first_call_ns: int | None = None
+    price: Price | None = None
     peak_memory: int | None = None
     numerics: Numerics | None = None
 
@@ -142,7 +143,7 @@ def _packed(outcome: Outcome) -> _Outcome:
         basis=capture.basis,
         paper=capture.paper,
         timing=capture.timing,
-        first_call_ns=capture.first_call_ns,
+        price=capture.price,
         peak_memory=capture.peak_memory,
         numerics=capture.numerics,
     )
@@ -171,7 +172,7 @@ def _unpacked(saved: _Outcome) -> Outcome:
         basis="paper" if saved.basis == "paper" else "measured",
         paper=saved.paper,
         timing=saved.timing,
-        first_call_ns=saved.first_call_ns,
+        price=saved.price,
         peak_memory=saved.peak_memory,
         numerics=saved.numerics,
     )
