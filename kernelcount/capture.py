@@ -71,7 +71,8 @@ Progress = Callable[[str], None]
 class Subject:
     """What is counted: the target with its arguments, on a device.
 
-    `reference`: whether results are held against the same in float64. `remake` makes the arguments
+    `reference`: whether results are held against the same in float64; `cold`: whether calls
+    are timed with arguments in turn that no cache holds. `remake` makes the arguments
     anew from another seed: other values at other addresses.
     """
 
@@ -84,6 +85,7 @@ class Subject:
     backward: bool = False
     no_grad: bool = False
     reference: bool = False
+    cold: bool = False
     notes: tuple[Note, ...] = ()
     fresh: list[Arguments] = field(default_factory=list)
     """Further sets of arguments that were made, kept so that no address of theirs comes back."""

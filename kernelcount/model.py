@@ -424,7 +424,8 @@ class Job:
 
     `sizes`: one run each; empty: the default of the inputs. `traces`: a file for each variant's raw
     trace, or empty. `timeout` is in seconds, for each variant; `seconds`, those that
-    timing may take at each size, 0 for none. `reference`: whether results are held against float64.
+    timing may take at each size, 0 for none. `reference`: whether results are held against float64;
+    `cold`: whether no cache may hold the arguments of timed calls.
     `gpu`: the card that paper is for.
     """
 
@@ -443,6 +444,7 @@ class Job:
     timeout: float | None = None
     seconds: float = 0.0
     reference: bool = False
+    cold: bool = False
     traces: tuple[str, ...] = ()
 
 

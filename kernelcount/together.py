@@ -6,12 +6,13 @@ It comes after all of them are counted. Whatever fails here costs no count.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from kernelcount import noise
 from kernelcount.capture import WARM_UPS, Invocation, Progress, Subject, Way
 from kernelcount.memory import is_out_of_memory
 from kernelcount.model import Capture, Note, Numerics, Timing
@@ -19,6 +20,10 @@ from kernelcount.probes import numerics, randomness, timing
 from kernelcount.probes.compiler import stance_kept
 from kernelcount.state import UserState, module_of, tensors
 from kernelcount.variants import VARIANTS
+
+_MOST_SETS = 1000
+"""Of arguments that are rotated: more would take longer to make than to time, and where so many fit
+into the cache it is launching that takes the time."""
 
 
 def measure(
@@ -41,15 +46,16 @@ def measure(
         candidates = [run.candidate() for run in runs]
         progress("timing")
         timing.in_turn(candidates, subject.device, seconds)
+        disturbed = subject.device.disturbed()
     names = tuple(c.name for c in candidates)
-    served = _served_by_cache(subject)
+    served = _served_by_cache(subject, candidates)
     return [
         replace(
             capture,
             peak_memory=peak,
             numerics=found,
             timing=Timing(tuple(c.samples), c.batch, names),
-            notes=(*capture.notes, *served),
+            notes=(*capture.notes, *served, *disturbed, *_imprecise(c)),
         )
         for (_, capture), c, peak, found in zip(counted, candidates, peaks, compared, strict=True)
     ]
@@ -129,8 +135,18 @@ class _Run:
         """The variant to be timed; call by call where a call changes what it is given."""
         if self._subject.backward or self._state.mutated or self._state.module_changed:
             return timing.Candidate(self.name, [self._renewed()], self.during, self._renew)
-        args, kwargs = self._state.before_call()
-        return timing.Candidate(self.name, [partial(self._invocation, args, kwargs)], self.during)
+        sets = [self._state.before_call(), *self._more()]
+        calls = [partial(self._invocation, *given) for given in sets]
+        return timing.Candidate(self.name, calls, self.during)
+
+    def _more(self) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+        """Further arguments, twice what the cache holds at once, where that is asked."""
+        subject, cache, size = self._subject, self._subject.device.l2(), _bytes(self._subject)
+        if not subject.cold or cache is None or not size:
+            return
+        for i in range(min(_MOST_SETS, 2 * cache // size)):
+            more = subject.remake(subject.seed + 1 + i)
+            yield more.args, more.kwargs
 
     def _renew(self) -> None:
         self._arguments = self._state.before_call()
@@ -174,12 +190,27 @@ def _with_reference(base: _Run, expected: list[Any], got: list[Any], found: Nume
     return numerics.with_reference(found, first, own, dtypes.pop() if len(dtypes) == 1 else "")
 
 
-def _served_by_cache(subject: Subject) -> list[Note]:
-    """Say where the arrays fit into the cache: such times are not those of the GPU's memory."""
-    cache = subject.device.l2()
+def _bytes(subject: Subject) -> int:
     given = tensors((subject.arguments.args, subject.arguments.kwargs))
-    size = sum({t.untyped_storage().data_ptr(): t.nbytes for t in given}.values())
+    return sum({t.untyped_storage().data_ptr(): t.nbytes for t in given}.values())
+
+
+def _served_by_cache(subject: Subject, candidates: Sequence[timing.Candidate]) -> list[Note]:
+    """Say where the arrays fit into the cache: such times are not those of the GPU's memory."""
+    cache, size = subject.device.l2(), _bytes(subject)
+    size *= max(len(c.calls) for c in candidates)
     if cache is None or not 0 < size < cache:
         return []
-    detail = f"the inputs fit into the L2 cache ({cache >> 20} MB): no figure of the GPU's memory"
+    detail = f"the inputs fit into the L2 cache ({cache >> 20} MB): --cold keeps them out of it"
     return [Note("served-by-l2", detail)]
+
+
+def _imprecise(candidate: timing.Candidate) -> list[Note]:
+    width = noise.half_width(candidate.samples)
+    if width is not None and width <= noise.PRECISION:
+        return []
+    known = "not known how precisely" if width is None else f"known to ±{width:.0%} only"
+    detail = (
+        f"the time of a call is {known}, not to ±{noise.PRECISION:.0%}: --seconds gives it more"
+    )
+    return [Note("imprecise", detail)]

@@ -346,6 +346,7 @@ class _Session:
             backward=self.job.backward,
             no_grad=self.job.no_grad,
             reference=self.job.reference,
+            cold=self.job.cold,
             notes=tuple(_global_notes()),
         )
 

@@ -66,6 +66,9 @@ def run(
     reference: Annotated[
         bool, typer.Option("--reference", help="Hold results against the same in float64.")
     ] = False,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Time with inputs that the L2 cache does not hold.")
+    ] = False,
     form: Annotated[str, typer.Option("--format", help="table, json, markdown or csv.")] = "table",
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="Write the result here.")
@@ -117,6 +120,7 @@ def run(
             timeout=timeout,
             seconds=seconds,
             reference=reference,
+            cold=cold,
             traces=app.trace_files(trace.absolute(), names, sizes) if trace else (),
         )
         with out.status() as progress, OnPaper(job) as beside:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from kernelcount.model import Environment
+from kernelcount.model import Environment, Note
 
 MARK = "kernelcount.call"
 """The annotation round the profiled call. A trace without it was emptied by another profiler."""
@@ -50,6 +50,9 @@ class Device(Protocol):
 
     def l2(self) -> int | None:
         """Bytes of the cache that all its memory is read through; None: not known."""
+
+    def disturbed(self) -> list[Note]:
+        """What makes it slower than it can be just now, as far as that can be asked."""
 
     def peak_memory(self, call: Callable[[], object]) -> int | None:
         """Bytes that a call holds at its peak, above what was held before; None: not known."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter_ns
 
 from kernelcount.devices.profiler import record
-from kernelcount.model import Environment
+from kernelcount.model import Environment, Note
 
 
 class Cpu:
@@ -54,6 +54,10 @@ class Cpu:
     def l2(self) -> int | None:
         """None: a processor has caches of several levels, and cores that share them or not."""
         return None
+
+    def disturbed(self) -> list[Note]:
+        """Nothing is asked."""
+        return []
 
     def peak_memory(self, call: Callable[[], object]) -> int | None:
         """None: torch keeps no account of the CPU's memory."""

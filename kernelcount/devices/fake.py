@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelcount.devices.base import MARK
-from kernelcount.model import Environment
+from kernelcount.model import Environment, Note
 
 _recording: list[dict[str, Any]] | None = None
 _clock = 1000.0  # microseconds of the host
@@ -74,6 +74,10 @@ class Fake:
     def l2(self) -> int | None:
         """What a test has set, or None."""
         return cache
+
+    def disturbed(self) -> list[Note]:
+        """Nothing is asked."""
+        return []
 
     def peak_memory(self, call: Callable[[], object]) -> int | None:
         """What the call says by `allocate`."""

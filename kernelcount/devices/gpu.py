@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kernelcount.devices import disturbance
 from kernelcount.devices.profiler import record
-from kernelcount.model import Environment
+from kernelcount.model import Environment, Note
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,12 @@ class Gpu:
         properties = self._api().get_device_properties(self._api().current_device())
         size = getattr(properties, "L2_cache_size", None)
         return int(size) if size else None
+
+    def disturbed(self) -> list[Note]:
+        """What NVML says of an NVIDIA GPU."""
+        properties = self._api().get_device_properties(self._api().current_device())
+        uuid = getattr(properties, "uuid", None)
+        return disturbance.notes(str(uuid)) if self.kind == "cuda" and uuid else []
 
     def peak_memory(self, call: Callable[[], object]) -> int | None:
         """By the statistics of torch's caching allocator, for the current device."""

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from kernelcount.errors import NotMeasuredError
-from kernelcount.model import Environment
+from kernelcount.model import Environment, Note
 
 
 class OnPaper:
@@ -42,6 +42,10 @@ class OnPaper:
     def l2(self) -> int | None:
         """None: no card is chosen."""
         return None
+
+    def disturbed(self) -> list[Note]:
+        """Nothing is asked."""
+        return []
 
     def peak_memory(self, call: Callable[[], object]) -> int | None:  # noqa: ARG002
         """None: nothing is allocated."""

@@ -1,0 +1,184 @@
+"""Whether results are the same, and how far they are apart where they are not."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from kernelcount.probes import numerics
+from kernelcount.probes.numerics import compare, doubled, error, kept, with_reference
+from kernelcount.probes.randomness import fixed
+from kernelcount.state import tensors
+
+NAN, INF = float("nan"), float("inf")
+
+
+def t(*values, dtype=torch.float32):
+    return torch.tensor(values, dtype=dtype)
+
+
+def verdict(one, other):
+    return compare([one], [other]).verdict
+
+
+def test_equal_results_are_equal_in_every_figure():
+    found = compare([t(1.0, 2.0), t(1, dtype=torch.int64)], [t(1.0, 2.0), t(1, dtype=torch.int64)])
+    assert (found.verdict, found.tensors, found.max_abs, found.ulps) == ("equal", 2, 0.0, 0)
+
+
+def test_nothing_to_compare_is_no_pass():
+    assert compare([], []).verdict == "nothing"
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("value", [1.0, -3.5, 0.1])
+def test_a_neighbouring_number_is_one_ulp_away_and_close(dtype, value):
+    one = t(value, dtype=dtype)
+    other = torch.nextafter(one.float(), t(INF)).to(dtype) if dtype == torch.float32 else None
+    if other is None:
+        integer = {2: torch.int16, 8: torch.int64}[one.element_size()]
+        other = (one.view(integer) + 1).view(dtype)
+    found = compare([one], [other])
+    assert (found.verdict, found.ulps) == ("close", 1)
+
+
+def test_zero_of_either_sign_is_the_same_and_its_neighbours_are_two_apart():
+    assert compare([t(0.0)], [t(-0.0)]).ulps == 0
+    tiny = torch.nextafter(t(0.0), t(1.0))
+    assert compare([tiny], [-tiny]).ulps == 2
+
+
+@pytest.mark.parametrize("name", numerics.TOLERANCES)
+def test_tolerances_are_those_of_torch_testing(name):
+    dtype = getattr(torch, name)
+    relative, absolute = numerics.TOLERANCES[name]
+    one = torch.ones((), dtype=dtype) * 100
+    for factor, close in ((0.5, True), (3.0, False)):
+        other = one * (1 + factor * relative) + factor * absolute
+        said = True
+        try:
+            torch.testing.assert_close(other, one)
+        except AssertionError:
+            said = False
+        assert (verdict(one, other) != "different") == said == close
+
+
+def test_nan_and_inf_in_the_same_places_pass_and_are_told():
+    found = compare([t(NAN, INF, -INF, 1.0)], [t(NAN, INF, -INF, 1.0)])
+    assert (found.verdict, found.notes) == ("equal", ("1 NaN in the same places",))
+
+
+@pytest.mark.parametrize("other", [(1.0, INF), (NAN, 1.0), (NAN, -INF)])
+def test_nan_and_inf_in_other_places_do_not(other):
+    found = compare([t(NAN, INF)], [t(*other)])
+    assert (found.verdict, found.notes) == ("different", ("NaN or inf in other places",))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        (t(1.0), t(1.0, 2.0), "shape (2,) instead of (1,)"),
+        (t(1.0), t(1.0, dtype=torch.float64), "dtype float64 instead of float32"),
+    ],
+)
+def test_another_shape_or_dtype_is_different_whatever_the_values(one, other, said):
+    found = compare([one], [other])
+    assert (found.verdict, found.notes) == ("different", (said,))
+
+
+def test_more_results_than_before_are_different():
+    assert compare([t(1.0)], [t(1.0), t(2.0)]).verdict == "different"
+
+
+def test_another_layout_is_told_and_does_not_matter():
+    one = torch.arange(6.0).view(2, 3)
+    found = compare([one], [one.t().contiguous().t()])
+    assert (found.verdict, found.notes) == ("equal", ("strides (1, 2) instead of (3, 1)",))
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.uint8])
+def test_integers_and_booleans_must_be_equal(dtype):
+    assert verdict(t(1, 0, dtype=dtype), t(1, 1, dtype=dtype)) == "different"
+
+
+def test_complex_numbers_and_empty_tensors_are_compared():
+    assert verdict(t(1 + 1j, dtype=torch.complex64), t(1 + 1j, dtype=torch.complex64)) == "equal"
+    assert verdict(t(1 + 1j, dtype=torch.complex64), t(1 + 2j, dtype=torch.complex64)) != "equal"
+    assert verdict(torch.empty(0), torch.empty(0)) == "equal"
+
+
+@dataclass
+class Result:
+    y: torch.Tensor
+    n: int
+
+
+class Output(OrderedDict):
+    pass
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x: (x, [x]),
+        lambda x: {"a": x, "b": {"c": (x, None)}},
+        lambda x: [Result(x, 1), Result(x, 2)],
+        lambda x: Output(logits=x, loss=x),
+        lambda x: {"a": x, "b": x + 0}.items(),
+    ],
+    ids=["tuple", "dict", "dataclass", "OrderedDict", "items"],
+)
+def test_every_kind_of_result_is_walked(made):
+    one, other = (kept(tensors(made(t(v)))) for v in (1.0, 2.0))
+    assert len(one) == 2
+    assert compare(one, other).verdict == "different"
+
+
+def test_a_kept_result_is_a_copy_with_the_same_strides():
+    x = torch.zeros(4, 4).t()[::2]
+    (copy,) = kept(iter([x]))
+    x += 1
+    assert copy.stride() == x.stride()
+    assert copy.sum() == 0
+
+
+def test_rounding_of_bf16_is_not_called_wrong_where_numbers_cancel():
+    exact = t(1.0, 1e-4, dtype=torch.float64)
+    first, other = t(1.0, 4e-4, dtype=torch.bfloat16), t(1.0, -2e-4, dtype=torch.bfloat16)
+    found = compare([first], [other])
+    assert found.verdict == "different"
+    errors = [error([exact], [x]) for x in (first, other)]
+    assert with_reference(found, *errors, "bfloat16").verdict == "close"
+
+
+def test_what_is_further_from_the_truth_than_it_may_be_stays_different():
+    exact = t(1.0, 2.0, dtype=torch.float64)
+    found = compare([t(1.0, 2.0)], [t(1.0, 2.5)])
+    said = with_reference(
+        found, error([exact], [t(1.0, 2.0)]), error([exact], [t(1.0, 2.5)]), "float32"
+    )
+    assert (said.verdict, said.error, said.base_error) == ("different", 0.25, 0.0)
+
+
+def test_for_a_reference_floats_are_doubled_and_nothing_else():
+    x = t(1.0)
+    made = doubled((x, {"i": t(1, dtype=torch.int64), "n": 3}, [t(1j, dtype=torch.complex64)]))
+    assert made[0].dtype == torch.float64
+    assert made[0] is not x
+    assert (made[1]["i"].dtype, made[1]["n"]) == (torch.int64, 3)
+    assert made[2][0].dtype == torch.complex128
+
+
+def test_the_same_random_numbers_come_each_time_and_the_users_go_on_as_before():
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    drawn = []
+    for _ in range(2):
+        with fixed(0) as draws:
+            assert not draws()
+            drawn.append(torch.rand(2))
+            assert draws()
+    assert torch.equal(*drawn)
+    assert torch.equal(torch.rand(3), expected)

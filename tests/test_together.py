@@ -1,0 +1,193 @@
+"""What is said of variants beside each other: times in turn, results, memory; counts stay."""
+
+import pytest
+from counting import CASES, codes
+
+from kernelcount import comparison
+from kernelcount.devices import fake as fake_device
+
+HEAD = "from kernelcount.devices.fake import launch, allocate\n"
+
+
+@pytest.fixture
+def fake(count, target, monkeypatch):
+    """Run functions on the fake device, `f` as eager and `g` as another implementation of it."""
+    monkeypatch.setenv("KERNELCOUNT_FAKE_DEVICE", "1")
+
+    def counted(text, **options):
+        path = target(HEAD + text)
+        options = {"sizes": (4,), "seconds": 0.2, **options}
+        found = count(f"{path}:f", "eager", f"{path}:g", device="fake", **options)
+        return found["eager"], found[f"{path}:g"]
+
+    return counted
+
+
+def test_variants_are_timed_in_turn_and_one_is_faster(fake):
+    slow, fast = fake("""
+def f(x):
+    launch("add", duration_us=300)
+    launch("relu", duration_us=200)
+def g(x):
+    launch("fused", duration_us=250)
+""")
+    assert slow.timing.together == fast.timing.together == (slow.name, fast.name)
+    assert len(slow.timing.samples_ns) == len(fast.timing.samples_ns) >= 8
+    speed = comparison.speed(slow, fast)
+    assert (speed.verdict, speed.ratio) == ("faster", pytest.approx(2.0))
+    assert comparison.speed(fast, slow).verdict == "slower"
+
+
+def test_a_function_is_no_faster_than_itself(fake):
+    text = "def f(x): launch('k', duration_us=30)\ng = f"
+    assert comparison.speed(*fake(text)).verdict == "no difference"
+
+
+def test_launches_take_the_time_where_kernels_are_shorter(fake):
+    one, two = fake("def f(x):\n    launch('a')\n    launch('b')\ndef g(x): launch('c')")
+    assert one.timing.samples_ns[0] == pytest.approx(20_000)
+    assert two.timing.samples_ns[0] == pytest.approx(10_000)
+
+
+def test_memory_is_what_a_call_holds_at_its_peak(fake):
+    one, two = fake("def f(x): allocate(1000)\ndef g(x): allocate(10)")
+    assert (one.peak_memory, two.peak_memory) == (1000, 10)
+
+
+def test_a_kernels_time_is_the_median_of_several_calls(fake):
+    outcome, _ = fake("""
+calls = 0
+def f(x):
+    global calls
+    calls += 1
+    launch("k", duration_us=100 if calls == 6 else 10)
+g = f
+""")
+    assert [r.duration_ns for r in outcome.records] == [10_000]
+
+
+def test_what_fails_here_leaves_the_counts_alone(fake):
+    one, two = fake("""
+calls = 0
+def f(x):
+    launch("k")
+def g(x):
+    global calls
+    calls += 1
+    launch("k")
+    if calls > 8:
+        raise ValueError("tired")
+""")
+    assert (one.count("kernel"), two.count("kernel")) == (1, 1)
+    assert one.timing is two.timing is None
+    assert codes(one) == codes(two) == ["not-timed"]
+    assert "ValueError: tired" in two.notes[0].detail
+
+
+def test_inputs_that_fit_into_the_cache_are_told_unless_it_is_kept_cold(fake, monkeypatch):
+    monkeypatch.setattr(fake_device, "cache", 100)
+    text = "seen = set()\ndef f(x): launch('k'); seen.add(x.data_ptr())\ng = f"
+    assert "served-by-l2" in codes(fake(text)[0])
+    assert "served-by-l2" not in codes(fake(text, cold=True)[0])
+    assert "served-by-l2" not in codes(fake(text, sizes=(64,))[0])
+
+
+def test_without_seconds_nothing_is_timed(fake):
+    one, _ = fake("def f(x): launch('k')\ng = f", seconds=0)
+    assert one.timing is one.numerics is one.peak_memory is None
+
+
+def test_a_remembered_result_is_not_timed(fake):
+    one, two = fake("""
+known = {}
+def f(x):
+    if x.data_ptr() not in known:
+        launch("softmax")
+        known[x.data_ptr()] = 1
+def g(x):
+    launch("softmax")
+""")
+    assert one.timing is None
+    assert two.timing.together == (two.name,)
+
+
+# ── results, on the CPU ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def results(count, target):
+    """How another implementation's results compare with eager's, on the CPU."""
+
+    def compared(text, **options):
+        path = target(text) if "\n" in text else text
+        options = {"sizes": (8,), "seconds": 0.01, **options}
+        return count(f"{path}:f", "eager", f"{path}:g", **options)[f"{path}:g"].numerics
+
+    return compared
+
+
+def test_the_same_function_gives_equal_results(results):
+    assert results("def f(x): return {'y': x.relu()}\ng = f\n").verdict == "equal"
+
+
+def test_another_result_is_different(results):
+    found = results("def f(x): return x\ndef g(x): return x + 1\n")
+    assert (found.verdict, found.tensors, found.max_abs) == ("different", 1, 1.0)
+
+
+@pytest.mark.parametrize(("other", "verdict"), [("add_(x)", "equal"), ("mul_(3)", "different")])
+def test_arguments_that_are_changed_are_results_too(results, other, verdict):
+    found = results(f"def f(x): x.mul_(2)\ndef g(x): x.{other}\n")
+    assert (found.verdict, found.tensors) == (verdict, 1)
+
+
+def test_a_function_that_gives_nothing_is_not_called_equal(results):
+    assert results("def f(x): x + 1\ng = f\n").verdict == "nothing"
+
+
+@pytest.mark.parametrize(("draw", "verdict"), [("randn_like", "equal"), ("rand_like", "random")])
+def test_random_functions_are_compared_with_the_same_numbers_or_not_at_all(results, draw, verdict):
+    text = f"def f(x): return torch.randn_like(x)\ndef g(x): return torch.{draw}(x)\n"
+    assert results(text).verdict == verdict
+
+
+def test_a_reference_in_float64_says_who_is_nearer_to_the_truth(results):
+    text = """
+def f(x):
+    return (x + 1e4) - 1e4
+def g(x):
+    return x.clone()
+"""
+    found = results(text, reference=True)
+    assert found.error < found.base_error
+    assert found.verdict == "close"
+
+
+def test_gradients_are_results_where_it_goes_backward(results):
+    text = "def f(x): return (x * x).sum()\ndef g(x): return (x.detach() * x * 1.5).sum() * 1.0\n"
+    assert results(text, backward=True).verdict == "different"
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "verdict"),
+    [
+        ("FC47_dropout.py", "drop", "random"),
+        ("FC48_inplace_input.py", "grow_", "equal"),
+        ("FC52_return_kinds.py", "ret_modelout", "equal"),
+        ("FC52_return_kinds.py", "ret_none", "nothing"),
+        ("FC55_strided_inputs.py", "floor_div", "equal"),
+    ],
+)
+def test_field_cases_compiled_beside_eager(count, file, name, verdict):
+    found = count(f"{CASES / file}:{name}", "eager", "compile", seconds=0.01)["compile"]
+    assert found.numerics.verdict == verdict
+
+
+def test_the_users_random_numbers_gradients_and_settings_are_as_they_were(count, target):
+    import torch
+
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    path = target("def f(x): return torch.nn.functional.dropout(x)")
+    count(f"{path}:f", "eager", "compile:backend=eager", sizes=(8,), seconds=0.01)
+    assert torch.equal(torch.get_rng_state(), before)
