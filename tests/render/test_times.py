@@ -1,0 +1,113 @@
+"""What is shown of times, results and memory."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from kernelcount.model import Numerics, Price, Speed, Timing
+from kernelcount.render import render
+from tests.render import samples
+
+BOTH = ("eager", "compile")
+
+
+def timed(capture, us, **given):
+    """A capture whose call takes so many microseconds, every time."""
+    timing = Timing((us * 1e3,) * 20, 40, BOTH)
+    return replace(capture, timing=timing, **given)
+
+
+def report(eager_us, compile_us, verdict, scale=1000, **given):
+    ratio = eager_us / compile_us
+    speed = Speed(ratio, ratio * 0.996, ratio * 1.004, verdict)
+    eager = timed(samples.eager(scale), eager_us, price=Price(2_000_000), peak_memory=800_000_000)
+    compiled = timed(
+        samples.compiled(scale=scale), compile_us, price=Price(3_002_000_000, 2_500_000_000, 0),
+        peak_memory=400_000_000, numerics=Numerics("equal", 1, 0.0, 0.0, 0), **given,
+    )  # fmt: skip
+    whole = samples.run_report(eager, compiled)
+    return replace(whole, runs=(replace(whole.runs[0], speeds=(None, speed)),))
+
+
+def head(report):
+    """The sentences, on one line."""
+    text = render(report, format="table", width=120).split("\n\n")[1]
+    return " ".join(text.split())
+
+
+def test_a_faster_variant_is_called_so_with_what_it_comes_from():
+    assert render(report(469, 280, "faster"), format="table") == (
+        """\
+add_relu   f32[100000000], f32[100000000]             NVIDIA H200 · torch 2.11.0
+
+compile is 1.68x faster per call: 1 kernel instead of 2.
+
+                   eager   compile
+  kernels              2         1
+  launches             2         1
+  kernel time     463 µs    273 µs
+  time per call   469 µs    280 µs   1.68x faster, ±0.4 %
+  first call        2 ms       3 s   pays off after 15,874 calls
+  peak memory     800 MB    400 MB   above the inputs
+  result                     equal
+
+  eager                                                                     time
+  1  add   vectorized_elementwise_kernel<CUDAFunctor_add<float>>          276 µs
+  2  relu  vectorized_elementwise_kernel<launch_clamp_scalar>             187 µs
+  compile                                                                   time
+  1  triton_poi_fused_add_relu_0                                          273 µs
+
+A kernel is one run of a GPU function; a launch is one CPU call that starts it.
+"""
+    )
+
+
+def test_fewer_kernels_are_not_called_faster_where_the_call_is_slower():
+    assert head(report(33, 57, "slower", scale=4)) == (
+        "compile is slower per call than eager, 57 µs against 33 µs, although it has 1 kernel "
+        "instead of 2; the GPU is busy for 1.09 µs of that, so the call is launch-bound."
+    )
+
+
+def test_a_difference_within_the_noise_is_none():
+    said = head(report(280, 279, "no difference"))
+    assert said.startswith("compile takes as long per call as eager, 279 µs and 280 µs, within")
+    assert "faster" not in render(report(280, 279, "no difference"), format="table")
+
+
+@pytest.mark.parametrize(
+    ("numerics", "shown"),
+    [
+        (Numerics("close", 1, 0.0039, 0.01, 3), "within 0.0039"),
+        (Numerics("different", 1, 1.5, 2.0, 9), "differs, 1.5"),
+        (Numerics("different", 1, notes=("shape (2,) instead of (1,)",)), "differs"),
+        (Numerics("random", 1), "random"),
+        (Numerics("nothing", 0), "none"),
+    ],
+)
+def test_what_the_results_come_to_is_one_cell(numerics, shown):
+    whole = report(469, 280, "faster")
+    eager, compiled = whole.runs[0].outcomes
+    run = replace(whole.runs[0], outcomes=(eager, replace(compiled, numerics=numerics)))
+    text = render(replace(whole, runs=(run,)), format="table")
+    (line,) = [line for line in text.splitlines() if line.startswith("  result")]
+    assert line.split("result")[1].strip() == shown
+
+
+def test_json_has_the_median_its_interval_and_the_verdict():
+    first, second = json.loads(render(report(469, 280, "faster"), format="json"))["variants"]
+    assert (first["call_time_ns"], first["speed"], second["call_time_ns"]) == (
+        469_000,
+        None,
+        280_000,
+    )
+    assert first["call_time"] == {
+        "low_ns": 469_000, "high_ns": 469_000, "confidence": 0.99, "samples": 20, "calls": 40,
+    }  # fmt: skip
+    assert second["speed"]["verdict"] == "faster"
+    assert second["price"] == {
+        "first_call_ns": 3_002_000_000, "compile_ns": 2_500_000_000, "recompiles": 0,
+    }  # fmt: skip
+    assert second["numerics"]["verdict"] == "equal"
+    assert second["peak_memory"] == 400_000_000
