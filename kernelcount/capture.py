@@ -297,7 +297,7 @@ def _until_steady(this: _Pass, given: Callable[[], _Given]) -> _Steady:
         seen.append(_work_done(outcome))
         if isinstance(outcome, Capture) and launched == previous and not compiled:
             assert isinstance(before_it, Capture)
-            outcome = _with_median_times(this, given, [before_it, outcome])
+            outcome = _with_median_times(this, given, before_it, outcome)
             return _Steady(outcome, True, seen, False, _price(this, first_call, first_graphs))
         # A call in which something was compiled, or whose record has holes, is no yardstick.
         before_it = outcome
@@ -317,29 +317,29 @@ def _price(this: _Pass, first_call_ns: int, first_graphs: int | None) -> Price:
 
 
 def _with_median_times(
-    this: _Pass, given: Callable[[], _Given], captures: list[Capture]
+    this: _Pass, given: Callable[[], _Given], before: Capture, steady: Capture
 ) -> Capture:
-    """The last of calls that launch the same, each record with the median of its times.
+    """The steady call, each record with the median of its times in this and in other calls.
 
     On the CPU an operation's time is that of a single call: nobody compares it.
     """
     if this.subject.device.kind == "cpu":
-        return captures[-1]
+        return steady
+    others: list[Outcome] = [before]
     for _ in range(MORE_CALLS):
         this.progress("profiling, for the times")
-        outcome = _profile(this, *given())
-        if isinstance(outcome, Capture):
-            captures.append(outcome)
-    last = captures[-1].records
-    order = [last.works[w] for w in last.work]
+        others.append(_profile(this, *given()))
+    order = _order(steady)
     # Where streams overlap the order may change from call to call: such a call is left out.
-    alike = [
-        c.records.duration_ns
-        for c in captures
-        if [c.records.works[w] for w in c.records.work] == order
-    ]
-    times = [_median(column) for column in zip(*alike, strict=True)]
-    return replace(captures[-1], records=replace(last, duration_ns=array("q", times)))
+    alike = [c.records.duration_ns for c in others if isinstance(c, Capture) and _order(c) == order]
+    columns = zip(steady.records.duration_ns, *alike, strict=True)
+    times = array("q", map(_median, columns))
+    return replace(steady, records=replace(steady.records, duration_ns=times))
+
+
+def _order(capture: Capture) -> list[Work]:
+    records = capture.records
+    return [records.works[w] for w in records.work]
 
 
 def _median(times: Sequence[int]) -> int:
