@@ -17,9 +17,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import msgspec
 
@@ -177,25 +179,29 @@ class _Session:
         others = {v.name: _beside(job.spec, v.spec) for v in asked if v.spec is not None}
         maker = None if job.maker is None else _maker_beside(job.spec, job.maker)
         # The user's module comes before all else of torch: it may say by the environment which GPU
-        # is to be seen, or how Inductor is to work.
+        # is to be seen, or how Inductor is to work. On paper the card comes before it, and the
+        # compiler with it: the module may put tensors there, and call what it has compiled.
+        self.device: Any = gpu.of_card(job.gpu) if _is_for_paper(job) else None
         send(Loading())
         send(Progress(f"importing {_printable(job.spec)}"))
-        self.loaded = self._load(job.spec)
-        self._maker = self._find_maker(maker)
-        self.functions: dict[str, Callable[..., Any]] = {
-            v.name: self._load(others[v.name]).function
-            if v.name in others
-            else self.loaded.function
-            for v in asked
-        }
+        with nullcontext() if self.device is None else self.device.importing():
+            self.loaded = self._load(job.spec)
+            self._maker = self._find_maker(maker)
+            self.functions: dict[str, Callable[..., Any]] = {
+                v.name: self._load(others[v.name]).function
+                if v.name in others
+                else self.loaded.function
+                for v in asked
+            }
         send(Loaded())
         send(Progress("importing the compiler"))
         compiler.load()
         for variant in asked:
             variants.check_backend(variant)
-        self.device: Any
-        self.device, self.device_name = devices.choose(job.device)
-        if self.device.kind == "paper":
+        chosen, self.device_name = devices.choose(job.device)
+        if chosen.kind != "paper":
+            self.device = chosen
+        elif self.device is None:
             self.device = gpu.of_card(job.gpu)
         self.environment = replace(self.device.environment(), kernelcount=__version__)
         self._evaluate()
@@ -207,7 +213,12 @@ class _Session:
         try:
             return target.load(spec)
         except UserCodeError as error:
-            failure = _failure(error.__cause__ or error, None)
+            from kernelcount.paper import cuda
+
+            cause = error.__cause__ or error
+            if self.device is not None:
+                cause = cuda.undone(cause) or cause
+            failure = _failure(cause, None)
             if failure.code == NotMeasuredError.code:
                 raise NotMeasuredError(f"importing {spec}: {failure.reason}") from None
             raise
@@ -351,6 +362,29 @@ class _Session:
         return outcome
 
 
+def _is_for_paper(job: Job) -> bool:
+    """Whether a job will be done on paper, told without starting a GPU, before the user's code."""
+    from kernelcount import devices
+
+    if job.device is not None:
+        return devices.parse(job.device)[0].kind == "paper"
+    return not _may_have_a_gpu() and devices.choose(None)[0].kind == "paper"
+
+
+def _may_have_a_gpu() -> bool:
+    """Whether there may be a GPU, told without starting one.
+
+    CUDA that is started has settled which GPUs the process sees; NVML tells without that. Of other
+    makers' GPUs nothing is known before.
+    """
+    import torch
+
+    if torch.version.xpu is not None:
+        return True
+    with mock.patch.dict(os.environ, {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}):
+        return bool(torch.cuda.is_available())
+
+
 def _beside(target: str, spec: str) -> str:
     """A spec whose file is relative to the current folder, or else to that of the target's file."""
     place, _, name = spec.rpartition(":")
@@ -394,6 +428,9 @@ def _failure(error: BaseException, size: int | None) -> _Failure:
         text = f"this needs CUDA, and there is none here ({_first_line(text)})"
         return _Failure(text, text, NotMeasuredError.code)
     line = f"raised {type(error).__name__}: {_first_line(text)}".removesuffix(": ")
+    # torch.compile's errors say in their first line only of which kind they are.
+    if explained := next((x for x in text.splitlines() if x.startswith("  Explanation: ")), None):
+        line = _first_line(f"{line}: {explained.removeprefix('  Explanation: ')}")
     if isinstance(error, SystemExit):
         code = "" if error.code is None else _first_line(_printable(repr(error.code)))
         line = f"the function called sys.exit({code})"

@@ -35,8 +35,12 @@ NAMES = (
     "torch._dynamo.callback.callback_handler.register_start_callback",
     "torch._dynamo.device_interface.CudaInterface.get_device_properties",
     "torch._dynamo.device_interface.CudaInterface.is_bf16_supported",
+    "torch._dynamo.exc.BackendCompilerFailed",
+    "torch._dynamo.exc.InternalTorchDynamoError",
+    "torch._dynamo.trace_rules.get_torch_obj_rule_map",
     "torch._dynamo.utils.run_node",
     "torch._dynamo.variables.tensor.TensorVariable.specialize",
+    "torch._dynamo.variables.torch.TorchInGraphFunctionVariable._get_handlers",
     "torch._functorch.aot_autograd.make_boxed_func",
     "torch._functorch.config.enable_autograd_cache",
     "torch._inductor.compile_fx.compile_fx",
@@ -65,6 +69,7 @@ NAMES = (
     "torch.ops.aten.relu.default._schema",
     "torch.ops.aten.relu.default.py_kernels",
     "torch.library.Library._destroy",
+    "torch.utils._device.CURRENT_DEVICE",
     "torch.utils._python_dispatch.TorchDispatchMode",
     "torch.utils._triton.triton_hash_with_backend",
 )
@@ -108,6 +113,21 @@ def check() -> None:
             f"cannot count on paper with torch {torch.__version__}: it lacks {', '.join(lacking)}; "
             "torch 2.11 to 2.14 are known to have all that is needed"
         )
+
+
+def gave_up(error: BaseException) -> NotMeasuredError | None:
+    """Why torch's compiler gave up, where it is not the user's code that it gave up on."""
+    import torch
+    from torch._dynamo.exc import BackendCompilerFailed, InternalTorchDynamoError
+
+    if not isinstance(error, BackendCompilerFailed | InternalTorchDynamoError):
+        return None
+    inner = getattr(error, "inner_exception", None) or error.__cause__ or error
+    first = next((line for line in str(inner).splitlines() if line.strip()), "").strip()
+    return NotMeasuredError(
+        f"cannot count on paper with torch {torch.__version__}: torch.compile did not come through:"
+        f" {type(inner).__name__}: {first}"
+    )
 
 
 def tracing() -> bool:
@@ -205,6 +225,28 @@ def unique_id(tensor: Any) -> int:
     return int(tensor.untyped_storage()._cdata)
 
 
+def default_device() -> Any:
+    """The device on which torch makes tensors by default, or None where nobody has said.
+
+    torch.get_default_device makes a tensor to tell.
+    """
+    from torch.utils import _device
+
+    return _device.CURRENT_DEVICE
+
+
+@contextmanager
+def made_on_the_host() -> Iterator[None]:
+    """Put the default device aside that the user's code may have set."""
+    import torch
+
+    if default_device() is None:
+        yield
+        return
+    with torch.device("cpu"):
+        yield
+
+
 def cuda_not_started() -> Any:
     """A patch by which torch does not try to start CUDA when ``device="cuda"`` is asked for.
 
@@ -214,6 +256,34 @@ def cuda_not_started() -> Any:
     import torch
 
     return mock.patch.object(torch.cuda, "_lazy_init", return_value=None)
+
+
+@contextmanager
+def traced_like(answers: dict[str, Any]) -> Iterator[None]:
+    """Have Dynamo trace each function as it does torch's own of that dotted name.
+
+    Without a rule it would trace into the function, where torch's own may break the graph.
+    """
+    from torch._dynamo.trace_rules import get_torch_obj_rule_map
+    from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
+
+    # Both are made when they are first asked for, and must not be made of what stands in.
+    rules = get_torch_obj_rule_map()
+    TorchInGraphFunctionVariable._get_handlers()
+    added = {}
+    for name, answer in answers.items():
+        try:
+            real = resolve(f"torch.{name}")
+        except (AttributeError, ImportError):
+            continue
+        if real in rules and answer not in rules:
+            added[answer] = rules[real]
+    rules.update(added)
+    try:
+        yield
+    finally:
+        for answer in added:
+            del rules[answer]
 
 
 @contextmanager
@@ -415,6 +485,8 @@ def lower(graph: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Written
     ):
         compile_fx_inner(graph, list(inputs), **kept)
     if not written:
+        if not any(node.op == "call_function" for node in graph.graph.nodes):
+            return Written("", 0, 0)  # Inductor writes no code for what computes nothing
         raise NotMeasuredError("Inductor lowered a graph without writing code for it")
     return written[0]
 

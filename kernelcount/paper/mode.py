@@ -37,6 +37,8 @@ def make(log: Log, values: Values, composites: Composites) -> Any:
                 return func(*args, **(kwargs or {}))
             args = tuple(map(redirected, args))
             kwargs = {name: redirected(value) for name, value in (kwargs or {}).items()}
+            if kwargs.get("pin_memory"):
+                kwargs["pin_memory"] = False  # without a driver no memory can be pinned
             if func in composites:
                 with self:
                     return composites[func](*args, **kwargs)
@@ -73,6 +75,8 @@ class _Run:
             result = self.func(*self.args, **self.kwargs)
         except (NotImplementedError, RuntimeError) as error:
             # Only what needs values says that it cannot do without them; the rest is the user's.
+            if self.values.taping and "meta" in str(error).lower():
+                self.values.activate(str(self.func))
             if self.values.active:
                 result = self._by_value()
             elif "meta" in str(error).lower():
@@ -91,6 +95,8 @@ class _Run:
                 self.values.run(str(self.func), self._on_values, result)
         elif self.func.name() == "aten::_to_copy" and is_on(result) and not is_on(self.given[0]):
             self.values.remember(result, self.given[0])
+        elif self.values.taping and not self.func.is_view:
+            self.values.remember_op(str(self.func), self._on_values, result)
 
     def _is_ours(self) -> bool:
         device = self.kwargs.get("device")
@@ -105,12 +111,14 @@ class _Run:
     def _changes_arguments(self) -> bool:
         return bool(_changed(self.func, self.args, self.kwargs))
 
-    def _on_values(self) -> Any:
+    def _on_values(self, values: Values | None = None) -> Any:
         import torch
+
+        values = self.values if values is None else values
 
         def valued(item: Any) -> Any:
             if is_on(item):
-                return self.values.of(item)
+                return values.of(item, asked=bool(item.numel()))
             if isinstance(item, torch.device) and item.type == STAND_IN:
                 return torch.device("cpu")
             return item

@@ -8,6 +8,8 @@ there too. Memory is matched, not tensors, so views and in-place changes need no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from kernelcount.errors import NotMeasuredError
@@ -27,11 +29,21 @@ class ValueNeeded(BaseException):
 
 
 class Values:
-    """CPU memory beside the memory of GPU tensors."""
+    """CPU memory beside the memory of GPU tensors.
 
-    def __init__(self, *, active: bool = False) -> None:
-        self.active = active
+    `active`: whether there is any; `asked`: the op for whose sake. `doubtful`: ops that the CPU
+    cannot do; `lost`: a tensor was asked for its values of which nobody knows how it was made.
+    `taping`: what runs is remembered, to be done once values are asked for,
+    since a module is imported but once.
+    """
+
+    def __init__(self) -> None:
+        self.active = False
+        self.asked: str | None = None
         self.doubtful: set[str] = set()
+        self.lost = False
+        self.taping = False
+        self._tape: list[tuple[str, Callable[[Values], Any], Any]] = []
         self._memory: dict[int, tuple[Any, Any]] = {}
         self._origins: dict[int, tuple[Any, Any]] = {}
 
@@ -42,18 +54,46 @@ class Values:
         """
         self._origins[unique_id(made)] = (made.untyped_storage(), origin)
 
-    def activated(self) -> Values:
-        """Values that are kept, beginning with those of the host tensors that were copied."""
-        new = Values(active=True)
-        new._origins = self._origins
+    def activated(self, op: str) -> Values:
+        """Values that are kept from here on, since `op` asks for one.
+
+        They begin with those of the host tensors that were copied, and with what was taped.
+        """
+        new = Values()
+        new._origins, new._tape = self._origins, self._tape
+        new.activate(op)
         return new
 
-    def of(self, tensor: Any) -> Any:
-        """The CPU tensor that holds the values of a GPU tensor: the same memory for the same."""
+    def activate(self, op: str) -> None:
+        """Keep values from here on, since `op` asks for one."""
+        self.active, self.asked = True, op
+        for name, call, written in self._tape:
+            self.run(name, partial(call, self), written)
+
+    @contextmanager
+    def taped(self) -> Iterator[None]:
+        """Remember what runs inside."""
+        self.taping = True
+        try:
+            yield
+        finally:
+            self.taping = False
+
+    def remember_op(self, name: str, call: Callable[[Values], Any], written: Any) -> None:
+        """Tape an op: `call` does it on the values it is given."""
+        self._tape.append((name, call, written))
+
+    def of(self, tensor: Any, *, asked: bool = False) -> Any:
+        """The CPU tensor that holds the values of a GPU tensor: the same memory for the same.
+
+        `asked`: the values are needed, not only the place for them.
+        """
         import torch
 
+        key = unique_id(tensor)
+        self.lost |= asked and key not in self._memory and key not in self._origins
         memory = self._beside(tensor)
-        view = torch.empty(0, dtype=tensor.dtype)
+        view = torch.empty(0, dtype=tensor.dtype, device="cpu")
         return view.set_(memory, tensor.storage_offset(), tensor.size(), tensor.stride())
 
     def run(self, name: str, call: Callable[[], Any], written: Any) -> None:
@@ -88,7 +128,8 @@ class Values:
                     f"the path depends on values, and these are more than {LIMIT >> 30} GiB: "
                     "ask for a smaller --size"
                 )
-            memory = torch.zeros(storage.nbytes(), dtype=torch.uint8).untyped_storage()
+            host = torch.zeros(storage.nbytes(), dtype=torch.uint8, device="cpu")
+            memory = host.untyped_storage()
             self._memory[key] = (StorageWeakRef(storage), memory)
             if key in self._origins:
                 self.of(tensor).copy_(self._origins[key][1])
