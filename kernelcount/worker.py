@@ -307,8 +307,21 @@ class _Session:
             seed=self.job.seed,
             backward=self.job.backward,
             no_grad=self.job.no_grad,
-            notes=tuple(_global_notes()),
+            notes=(*_global_notes(), *self._chosen_notes()),
         )
+
+    def _chosen_notes(self) -> list[Note]:
+        """Why this is on paper, where a GPU is here that cannot be counted on."""
+        import torch
+
+        chosen = self.job.device is None and self.device.kind == "paper"
+        if not (chosen and torch.backends.mps.is_available()):
+            return []
+        detail = (
+            "MPS keeps no record of its kernels: these are an "
+            f"{self.environment.device}'s, on paper, and not this GPU's"
+        )
+        return [Note("mps", detail)]
 
     def _move_modules(self) -> None:
         from kernelcount.state import module_of

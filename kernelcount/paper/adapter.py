@@ -35,6 +35,7 @@ NAMES = (
     "torch._dynamo.callback.callback_handler.register_start_callback",
     "torch._dynamo.device_interface.CudaInterface.get_device_properties",
     "torch._dynamo.device_interface.CudaInterface.is_bf16_supported",
+    "torch._dynamo.eval_frame.skip_code",
     "torch._dynamo.exc.BackendCompilerFailed",
     "torch._dynamo.exc.InternalTorchDynamoError",
     "torch._dynamo.trace_rules.get_torch_obj_rule_map",
@@ -284,6 +285,13 @@ def traced_like(answers: dict[str, Any]) -> Iterator[None]:
     finally:
         for answer in added:
             del rules[answer]
+
+
+def never_compiled(function: Any) -> None:
+    """Have Dynamo let the function run as it is, where it is called from code not compiled."""
+    from torch._dynamo.eval_frame import skip_code
+
+    skip_code(function.__code__)
 
 
 @contextmanager

@@ -159,6 +159,10 @@ _NO_CUDA = (
 )
 
 
+_TRITON = ("libcuda.so", "active drivers", "Cannot find a working triton installation")
+"""As Triton words it where a kernel is launched without a driver: triton/backends."""
+
+
 def undone(error: BaseException) -> NotMeasuredError | None:
     """Why what raised `error` cannot be done on paper; None where that is not why it raised.
 
@@ -171,6 +175,11 @@ def undone(error: BaseException) -> NotMeasuredError | None:
         if isinstance(link, NotMeasuredError):
             return link
         text = str(link)
+        if any(sign in text for sign in _TRITON):
+            return NotMeasuredError(
+                "the function launches a Triton kernel of its own: on paper it is not built, and so"
+                " not counted"
+            )
         if sign := next((s for s in _NO_CUDA if s in text), None):
             # The sentence that holds it, without what torch has put round it.
             line = next(line for line in text.splitlines() if sign in line)

@@ -83,7 +83,10 @@ class AGpu:
 
         if self._patches is None:
             self._patches = ExitStack()
-            _replace(self._patches, torch.Tensor, _tensor_methods())
+            methods = _tensor_methods()
+            for method in methods.values():
+                adapter.never_compiled(getattr(method, "fget", method))
+            _replace(self._patches, torch.Tensor, methods)
 
     def lift(self) -> None:
         """Let everything be as it is."""

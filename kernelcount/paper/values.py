@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from kernelcount.errors import NotMeasuredError
 from kernelcount.paper.adapter import unique_id
@@ -34,8 +34,11 @@ class Values:
     `active`: whether there is any; `asked`: the op for whose sake. `doubtful`: ops that the CPU
     cannot do; `lost`: a tensor was asked for its values of which nobody knows how it was made.
     `taping`: what runs is remembered, to be done once values are asked for,
-    since a module is imported but once.
+    since a module is imported but once, in a process and not in a count.
     """
+
+    _taped: ClassVar[list[tuple[str, Callable[[Values], Any], Any]]] = []
+    _origins_taped: ClassVar[dict[int, tuple[Any, Any]]] = {}
 
     def __init__(self) -> None:
         self.active = False
@@ -43,9 +46,8 @@ class Values:
         self.doubtful: set[str] = set()
         self.lost = False
         self.taping = False
-        self._tape: list[tuple[str, Callable[[Values], Any], Any]] = []
         self._memory: dict[int, tuple[Any, Any]] = {}
-        self._origins: dict[int, tuple[Any, Any]] = {}
+        self._origins = dict(self._origins_taped)
 
     def remember(self, made: Any, origin: Any) -> None:
         """Keep the host tensor that a GPU tensor was copied from, in case its values are asked for.
@@ -53,6 +55,8 @@ class Values:
         A module is moved once, before anybody knows whether its values matter.
         """
         self._origins[unique_id(made)] = (made.untyped_storage(), origin)
+        if self.taping:
+            self._origins_taped[unique_id(made)] = self._origins[unique_id(made)]
 
     def activated(self, op: str) -> Values:
         """Values that are kept from here on, since `op` asks for one.
@@ -60,14 +64,14 @@ class Values:
         They begin with those of the host tensors that were copied, and with what was taped.
         """
         new = Values()
-        new._origins, new._tape = self._origins, self._tape
+        new._origins = self._origins
         new.activate(op)
         return new
 
     def activate(self, op: str) -> None:
         """Keep values from here on, since `op` asks for one."""
         self.active, self.asked = True, op
-        for name, call, written in self._tape:
+        for name, call, written in self._taped:
             self.run(name, partial(call, self), written)
 
     @contextmanager
@@ -81,7 +85,7 @@ class Values:
 
     def remember_op(self, name: str, call: Callable[[Values], Any], written: Any) -> None:
         """Tape an op: `call` does it on the values it is given."""
-        self._tape.append((name, call, written))
+        self._taped.append((name, call, written))
 
     def of(self, tensor: Any, *, asked: bool = False) -> Any:
         """The CPU tensor that holds the values of a GPU tensor: the same memory for the same.

@@ -75,7 +75,7 @@ def _variant(outcome: Outcome, report: Report) -> dict[str, Any]:
     capture = f.capture
     entry: dict[str, Any] = {
         "name": f.name,
-        "basis": capture.basis if capture else "measured",
+        "basis": capture.basis if capture else _basis(report.environment),
         "status": "measured" if f.reason is None else "unmeasured",
         "reason": f.reason,
         "complete": capture.complete if capture else None,
@@ -97,6 +97,11 @@ def _variant(outcome: Outcome, report: Report) -> dict[str, Any]:
     if capture and capture.environment not in (report.environment, Environment()):
         entry["environment"] = _environment(capture.environment)
     return entry
+
+
+def _basis(environment: Environment) -> str:
+    """On what a count would have rested, had there been one."""
+    return "paper" if environment.kind == "paper" else "measured"
 
 
 def _floor(outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
