@@ -151,6 +151,7 @@ _NO_CUDA = (
     "Tried to instantiate dummy base class",
     "NVTX functions not installed",
     "Cannot access accelerator device when none is available",
+    "Backend doesn't support ",
     "has no attribute '_cuda_",
     "Found no NVIDIA driver",
     "No CUDA GPUs are available",
