@@ -56,13 +56,14 @@ NAMES = (
     "torch._inductor.scheduler.BaseSchedulerNode.get_read_buffer_sizes",
     "torch._inductor.scheduler.BaseSchedulerNode.get_write_buffer_sizes",
     "torch._inductor.scheduler.has_triton",
+    "torch._neg_view",
     "torch._ops.OpOverload.py_impl",
     "torch._prims.TensorMeta",
     "torch._subclasses.fake_tensor.FakeTensor.device",
     "torch._subclasses.fake_tensor.FakeTensorMode.dispatch",
     "torch.cuda._lazy_init",
     "torch.ops.aten.relu.default._op_dk",
-    "torch.ops.aten.relu.default._schema",
+    "torch.ops.aten.relu.default._schema.is_mutable",
     "torch.ops.aten.relu.default.py_kernels",
     "torch.library.Library._destroy",
     "torch.utils._python_dispatch.TorchDispatchMode",
@@ -153,6 +154,18 @@ def dispatch_mode() -> Any:
 def parameters_of(op: Any) -> list[Any]:
     """The parameters of an overload's schema: name, default_value, alias_info of each."""
     return list(op._schema.arguments)
+
+
+def is_mutable(op: Any) -> bool:
+    """Whether an overload changes any of its arguments."""
+    return bool(op._schema.is_mutable)
+
+
+def negated(tensor: Any) -> Any:
+    """A view that gives the elements of `tensor` with the other sign, as ``x.conj().imag`` has."""
+    import torch
+
+    return torch._neg_view(tensor)
 
 
 def is_op(value: Any) -> bool:

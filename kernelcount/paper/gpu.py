@@ -16,7 +16,7 @@ from kernelcount.paper.cards import Card
 from kernelcount.paper.compiled import Compiler
 from kernelcount.paper.log import Call, Log
 from kernelcount.paper.mode import make
-from kernelcount.paper.values import Values
+from kernelcount.paper.values import NoValue, Values
 
 # As torch words it where its CUDA part itself is called, a stream for instance.
 _NO_CUDA = ("requires CUDA support", "not linked with support for cuda")
@@ -36,7 +36,6 @@ class PretendedGpu:
         adapter.check()
         self.card = card
         self.values = Values()
-        self.asked: str | None = None
         self._log = Log(card.name)
         self._compiler = Compiler(self._log)
         self._unit, self._floor = 0, 0
@@ -44,11 +43,6 @@ class PretendedGpu:
     def missing(self) -> str | None:
         """None: paper is always at hand."""
         return None
-
-    def use_values(self, op: str) -> None:
-        """From here on have real values behind the shapes, since `op` asks for one."""
-        self.asked = op
-        self.values = self.values.activated()
 
     @contextmanager
     def prepare(self, *, compiles: bool = False) -> Iterator[None]:
@@ -58,6 +52,7 @@ class PretendedGpu:
         """
         self._log = Log(self.card.name)
         self._compiler = Compiler(self._log)
+        self.values.begin()
         made = composites.for_card(self.card, self._log)
         mode = make(self._log, self.values, made)
         attention = composites.attention(made)
@@ -66,6 +61,8 @@ class PretendedGpu:
             with adapter.told_of_compiling(seen.lift, seen.put_on), mode:
                 try:
                     yield
+                except NoValue as error:
+                    raise NotMeasuredError(str(error)) from None
                 except RuntimeError as error:
                     if any(sign in str(error) for sign in _NO_CUDA):
                         raise NotMeasuredError(f"this is not done on paper: {error}") from error
@@ -116,7 +113,7 @@ class PretendedGpu:
             bandwidth=self.card.bandwidth,
             bound_ns=bounds.least_time(calls, self._unit, self.card),
         )
-        return _records(calls), paper, [*_notes(calls), *self._value_notes()]
+        return _records(calls), paper, [*_notes(calls), *self.value_notes()]
 
     def _lowered(self) -> list[Call]:
         import torch
@@ -132,11 +129,12 @@ class PretendedGpu:
                 f"graph: {type(error).__name__}: {first}"
             ) from error
 
-    def _value_notes(self) -> Iterator[Note]:
-        if self.asked is not None:
+    def value_notes(self) -> Iterator[Note]:
+        """What is to be said of the values that the last `prepare` saw asked for."""
+        if self.values.asked is not None:
             detail = (
-                f"the path depends on values ({_plain(self.asked)}): run on real data on the CPU, "
-                "of the same size"
+                f"the path depends on values ({_plain(self.values.asked)}): worked out on the CPU "
+                "from real data of the same size"
             )
             yield Note("values", detail)
         if self.values.doubtful:
