@@ -35,6 +35,9 @@ NAMES = (
     "torch._dynamo.callback.callback_handler.register_start_callback",
     "torch._dynamo.device_interface.CudaInterface.get_device_properties",
     "torch._dynamo.device_interface.CudaInterface.is_bf16_supported",
+    "torch._dynamo.exc.BackendCompilerFailed",
+    "torch._dynamo.exc.InternalTorchDynamoError",
+    "torch._dynamo.exc.TorchRuntimeError",
     "torch._dynamo.utils.run_node",
     "torch._dynamo.variables.tensor.TensorVariable.specialize",
     "torch._functorch.aot_autograd.make_boxed_func",
@@ -321,6 +324,17 @@ def told_of_compiling(begin: Callable[[], None], end: Callable[[], None]) -> Ite
         callback_handler.remove_end_callback(ended)
 
 
+def inside_compiler(error: BaseException) -> BaseException | None:
+    """The exception that torch's compiler wrapped as a failure of its own; None for another."""
+    from torch._dynamo import exc
+
+    failures = (exc.BackendCompilerFailed, exc.InternalTorchDynamoError, exc.TorchRuntimeError)
+    if not isinstance(error, failures):
+        return None
+    inner = getattr(error, "inner_exception", None) or error.__cause__
+    return error if inner is None else inside_compiler(inner) or inner
+
+
 @contextmanager
 def inductor_settings(first: Callable[[Any], None]) -> Iterator[None]:
     """Inductor without caches of graphs: a hit would hide the graph from whoever counts.
@@ -340,6 +354,27 @@ def inductor_settings(first: Callable[[Any], None]) -> Iterator[None]:
         ),
     ):
         yield
+
+
+def copied(graph: Any) -> Any:
+    """A copy of one of Dynamo's graphs, to be changed; Dynamo goes on with its own."""
+    import torch
+
+    copies: dict[Any, Any] = {}
+    copy = torch.fx.Graph()
+    copy.output(copy.graph_copy(graph.graph, copies))
+    module = torch.fx.GraphModule(graph, copy)
+    module.meta = dict(graph.meta)
+    if hasattr(graph, "_param_name_to_source"):
+        module._param_name_to_source = graph._param_name_to_source
+    for node in graph.graph.find_nodes(op="placeholder"):
+        copies[node]._dynamo_source = getattr(node, "_dynamo_source", None)
+    return module
+
+
+def as_intermediate(placeholder: Any) -> None:
+    """Have AOTAutograd take an input of a graph that Dynamo has not made: no variable's value."""
+    placeholder._dynamo_source = None
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kernelcount.errors import NotMeasuredError
-from kernelcount.paper import adapter, rules, wrapper
+from kernelcount.paper import adapter, host, rules, wrapper
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call, Log, call_of
 from kernelcount.paper.mode import op_of
@@ -66,13 +66,18 @@ class Compiler:
     def backend(self, graph: Any, inputs: Sequence[Any]) -> Any:
         """What torch.compile calls with each graph."""
         mode = adapter.fake_mode_of(inputs)
-        _refuse_host_work(graph)
+        graph = adapter.copied(graph)
+        part = host.take_out(graph)
         self._place_attributes(graph)
         _place(graph.graph, _TO_GRAPHS)
         graph.recompile()
-        placed = [_placed_input(value, mode) for value in inputs]
+        examples = [*inputs, *(part.examples if part else ())]
+        placed = [_placed_input(value, mode) for value in examples]
         with self._at(GPU_IN_GRAPHS):
-            return adapter.compile_with(graph, placed, self._take)
+            compiled = adapter.compile_with(graph, placed, self._take)
+        if part is None:
+            return compiled
+        return lambda *args: compiled(*args, *part.results(args))
 
     @contextmanager
     def _at(self, stage: str) -> Iterator[None]:
@@ -125,19 +130,6 @@ class Compiler:
                     written[call.graph] = _lower(self.graphs[call.graph], card)
             calls += written[call.graph]
         return calls
-
-
-def _refuse_host_work(graph: Any) -> None:
-    """Work on a host tensor without dimensions cannot be told from work on the GPU here."""
-    for node in graph.graph.nodes:
-        value = node.meta.get("example_value")
-        # What has no tensor to work on only makes a constant.
-        computed = node.op in ("call_function", "call_method") and node.all_input_nodes
-        if computed and is_on(value, "cpu") and value.dim() == 0:
-            raise NotMeasuredError(
-                f"the compiled code computes on a CPU tensor without dimensions ({node.name}), and "
-                "on paper that cannot be told from work on the GPU"
-            )
 
 
 def _placed_input(value: Any, mode: Any) -> Any:

@@ -63,9 +63,9 @@ class PretendedGpu:
                     yield
                 except NoValue as error:
                     raise NotMeasuredError(str(error)) from None
-                except RuntimeError as error:
-                    if any(sign in str(error) for sign in _NO_CUDA):
-                        raise NotMeasuredError(f"this is not done on paper: {error}") from error
+                except Exception as error:
+                    if (reason := _not_done(error)) is not None:
+                        raise reason from error
                     raise
 
     def synchronize(self) -> None:
@@ -141,6 +141,20 @@ class PretendedGpu:
             names = ", ".join(sorted(map(_plain, self.values.doubtful)))
             detail = f"the CPU cannot compute {names}; zeros stood for the values"
             yield Note("doubtful-values", detail)
+
+
+def _not_done(error: Exception) -> KernelcountError | None:
+    """What an exception is where it is not the user's: something that is not done on paper."""
+    inner = adapter.inside_compiler(error)
+    if isinstance(inner or error, KernelcountError):
+        return inner or error  # type: ignore[return-value]
+    line = next(iter(str(inner or error).strip().splitlines()), "")
+    if any(sign in str(inner or error) for sign in _NO_CUDA):
+        return NotMeasuredError(f"this is not done on paper: {line}")
+    if inner is not None:
+        said = f"{type(inner).__name__}: {line}"
+        return NotMeasuredError(f"torch.compile fails here, as it may not on a GPU: {said}")
+    return None
 
 
 def of_card(name: str | None) -> PretendedGpu:
