@@ -40,6 +40,7 @@ NAMES = (
     "torch._dynamo.exc.TorchRuntimeError",
     "torch._dynamo.utils.run_node",
     "torch._dynamo.variables.tensor.TensorVariable.specialize",
+    "torch._dynamo.variables.optimizer.OptimizerVariable._set_capturable",
     "torch._functorch.aot_autograd.make_boxed_func",
     "torch._functorch.config.enable_autograd_cache",
     "torch._inductor.compile_fx.compile_fx",
@@ -65,6 +66,7 @@ NAMES = (
     "torch._subclasses.fake_tensor.FakeTensor.device",
     "torch._subclasses.fake_tensor.FakeTensorMode.dispatch",
     "torch.cuda._lazy_init",
+    "torch.optim.optimizer._get_fused_kernels_supported_devices",
     "torch.ops.aten.relu.default._op_dk",
     "torch.ops.aten.relu.default._schema.is_mutable",
     "torch.ops.aten.relu.default.py_kernels",
@@ -273,6 +275,35 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
         mock.patch.object(torch._dynamo.utils, "run_node", run),
         mock.patch.object(FakeTensorMode, "dispatch", traced),
         mock.patch.object(TensorVariable, "specialize", staticmethod(as_cuda)),
+    ):
+        yield
+
+
+@contextmanager
+def optimizers_on_gpu(on_gpu: Callable[[Any], bool]) -> Iterator[None]:
+    """Have Dynamo take optimizers whose parameters are `on_gpu` for ones on a GPU.
+
+    It makes those that have not stepped yet `capturable`, with step counts on the GPU, and calls
+    their ``_init_group`` for real, which asks whether fused steps are to be had.
+    """
+    from torch._dynamo.variables.optimizer import OptimizerVariable
+    from torch.optim import optimizer
+
+    capturable = OptimizerVariable._set_capturable
+    devices = optimizer._get_fused_kernels_supported_devices
+
+    def set_capturable(self: Any, tx: Any) -> Any:
+        for group in self.value.param_groups:
+            new = all(on_gpu(p) and p not in self.value.state for p in group["params"])
+            if "capturable" in group and new:
+                group["capturable"] = True
+        return capturable(self, tx)
+
+    with (
+        mock.patch.object(OptimizerVariable, "_set_capturable", set_capturable),
+        mock.patch.object(
+            optimizer, "_get_fused_kernels_supported_devices", lambda: [*devices(), "meta"]
+        ),
     ):
         yield
 
