@@ -262,7 +262,7 @@ class _Session:
             self._subjects.clear()  # the arguments of another size would only take memory
             self.send(Progress("making the inputs"))
             try:
-                self._with_values(lambda: self._made(size))
+                self._made(size)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001  the user's maker may raise anything
@@ -273,17 +273,6 @@ class _Session:
                     raise failure.error() from None
                 return failure
         return self._subjects[size]
-
-    def _with_values(self, do: Callable[[], Any]) -> Any:
-        """What `do` gives; on paper once more with values, where the user's code asks for one."""
-        from kernelcount.paper.values import ValueNeeded
-
-        try:
-            return do()
-        except ValueNeeded as needed:
-            self.device.use_values(needed.op)
-            self._subjects.clear()
-        return do()
 
     def _made(self, size: int | None) -> Any:
         if size not in self._subjects:
@@ -297,6 +286,7 @@ class _Session:
         with self.device.prepare():
             self._move_modules()
             arguments = self._arguments(size, self.job.seed)
+        on_paper = self.device.kind == "paper"
         described = tuple(map(_printable, inputs.describe(arguments)))
         return Subject(
             target=Target(_printable(self.job.spec), described),
@@ -307,7 +297,11 @@ class _Session:
             seed=self.job.seed,
             backward=self.job.backward,
             no_grad=self.job.no_grad,
-            notes=(*_global_notes(), *self._chosen_notes()),
+            notes=(
+                *_global_notes(),
+                *self._chosen_notes(),
+                *(self.device.value_notes() if on_paper else ()),
+            ),
         )
 
     def _chosen_notes(self) -> list[Note]:
@@ -355,14 +349,12 @@ class _Session:
             try:
                 if variant.spec is not None:
                     inputs.check_fit(function, self._made(step.size).arguments)
-                outcome: Outcome = self._with_values(
-                    lambda: capture.measure(
-                        self._made(step.size),
-                        variant,
-                        function,
-                        Path(folder),
-                        lambda text: self.send(Progress(text)),
-                    )
+                outcome: Outcome = capture.measure(
+                    self._made(step.size),
+                    variant,
+                    function,
+                    Path(folder),
+                    lambda text: self.send(Progress(text)),
                 )
             except KeyboardInterrupt:
                 raise

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -38,8 +38,10 @@ NAMES = (
     "torch._dynamo.eval_frame.skip_code",
     "torch._dynamo.exc.BackendCompilerFailed",
     "torch._dynamo.exc.InternalTorchDynamoError",
+    "torch._dynamo.exc.TorchRuntimeError",
     "torch._dynamo.trace_rules.get_torch_obj_rule_map",
     "torch._dynamo.utils.run_node",
+    "torch._dynamo.variables.optimizer.OptimizerVariable._set_capturable",
     "torch._dynamo.variables.tensor.TensorVariable.specialize",
     "torch._dynamo.variables.torch.TorchInGraphFunctionVariable._get_handlers",
     "torch._functorch.aot_autograd.make_boxed_func",
@@ -61,13 +63,15 @@ NAMES = (
     "torch._inductor.scheduler.BaseSchedulerNode.get_read_buffer_sizes",
     "torch._inductor.scheduler.BaseSchedulerNode.get_write_buffer_sizes",
     "torch._inductor.scheduler.has_triton",
+    "torch._neg_view",
     "torch._ops.OpOverload.py_impl",
     "torch._prims.TensorMeta",
     "torch._subclasses.fake_tensor.FakeTensor.device",
     "torch._subclasses.fake_tensor.FakeTensorMode.dispatch",
     "torch.cuda._lazy_init",
+    "torch.optim.optimizer._get_fused_kernels_supported_devices",
     "torch.ops.aten.relu.default._op_dk",
-    "torch.ops.aten.relu.default._schema",
+    "torch.ops.aten.relu.default._schema.is_mutable",
     "torch.ops.aten.relu.default.py_kernels",
     "torch.library.Library._destroy",
     "torch.utils._device.CURRENT_DEVICE",
@@ -83,6 +87,9 @@ _DECOMPOSING = (
     "torch._prims_common",
     "torch._refs",
 )
+
+# Leaves out the work behind a result on meta, since nobody could read it: here it is the host's.
+_EMPTIES_META = ("torch._inductor.fx_passes.joint_graph", "visit")
 
 
 def resolve(name: str) -> Any:
@@ -114,21 +121,6 @@ def check() -> None:
             f"cannot count on paper with torch {torch.__version__}: it lacks {', '.join(lacking)}; "
             "torch 2.11 to 2.14 are known to have all that is needed"
         )
-
-
-def gave_up(error: BaseException) -> NotMeasuredError | None:
-    """Why torch's compiler gave up, where it is not the user's code that it gave up on."""
-    import torch
-    from torch._dynamo.exc import BackendCompilerFailed, InternalTorchDynamoError
-
-    if not isinstance(error, BackendCompilerFailed | InternalTorchDynamoError):
-        return None
-    inner = getattr(error, "inner_exception", None) or error.__cause__ or error
-    first = next((line for line in str(inner).splitlines() if line.strip()), "").strip()
-    return NotMeasuredError(
-        f"cannot count on paper with torch {torch.__version__}: torch.compile did not come through:"
-        f" {type(inner).__name__}: {first}"
-    )
 
 
 def tracing() -> bool:
@@ -174,6 +166,18 @@ def dispatch_mode() -> Any:
 def parameters_of(op: Any) -> list[Any]:
     """The parameters of an overload's schema: name, default_value, alias_info of each."""
     return list(op._schema.arguments)
+
+
+def is_mutable(op: Any) -> bool:
+    """Whether an overload changes any of its arguments."""
+    return bool(op._schema.is_mutable)
+
+
+def negated(tensor: Any) -> Any:
+    """A view that gives the elements of `tensor` with the other sign, as ``x.conj().imag`` has."""
+    import torch
+
+    return torch._neg_view(tensor)
 
 
 def is_op(value: Any) -> bool:
@@ -340,6 +344,35 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
 
 
 @contextmanager
+def optimizers_on_gpu(on_gpu: Callable[[Any], bool]) -> Iterator[None]:
+    """Have Dynamo take optimizers whose parameters are `on_gpu` for ones on a GPU.
+
+    It makes those that have not stepped yet `capturable`, with step counts on the GPU, and calls
+    their ``_init_group`` for real, which asks whether fused steps are to be had.
+    """
+    from torch._dynamo.variables.optimizer import OptimizerVariable
+    from torch.optim import optimizer
+
+    capturable = OptimizerVariable._set_capturable
+    devices = optimizer._get_fused_kernels_supported_devices
+
+    def set_capturable(self: Any, tx: Any) -> Any:
+        for group in self.value.param_groups:
+            new = all(on_gpu(p) and p not in self.value.state for p in group["params"])
+            if "capturable" in group and new:
+                group["capturable"] = True
+        return capturable(self, tx)
+
+    with (
+        mock.patch.object(OptimizerVariable, "_set_capturable", set_capturable),
+        mock.patch.object(
+            optimizer, "_get_fused_kernels_supported_devices", lambda: [*devices(), "meta"]
+        ),
+    ):
+        yield
+
+
+@contextmanager
 def decomposed_as_on_cuda(stand_in: Callable[[], str]) -> Iterator[None]:
     """Have decompositions told that a tensor is on CUDA while `stand_in()` is the CPU."""
     import torch
@@ -347,17 +380,20 @@ def decomposed_as_on_cuda(stand_in: Callable[[], str]) -> Iterator[None]:
 
     real = FakeTensor.device
 
-    def told(tensor: Any, asking: str) -> Any:
+    def told(tensor: Any, asking: FrameType) -> Any:
         device = real.__get__(tensor)
-        if device.type == "cpu" == stand_in() and asking.startswith(_DECOMPOSING):
+        name = asking.f_globals.get("__name__", "")
+        if device.type == "cpu" == stand_in() and name.startswith(_DECOMPOSING):
             return torch.device("cuda:0")
+        if device.type == "meta" and (name, asking.f_code.co_name) == _EMPTIES_META:
+            return torch.device("cpu")
         return device
 
     def device(self: Any) -> Any:
-        return told(self, sys._getframe(1).f_globals.get("__name__", ""))
+        return told(self, sys._getframe(1))
 
     def is_cuda(self: Any) -> bool:
-        return bool(told(self, sys._getframe(1).f_globals.get("__name__", "")).type == "cuda")
+        return bool(told(self, sys._getframe(1)).type == "cuda")
 
     with (
         mock.patch.object(FakeTensor, "device", property(device, real.fset)),
@@ -386,6 +422,17 @@ def told_of_compiling(begin: Callable[[], None], end: Callable[[], None]) -> Ite
         callback_handler.remove_end_callback(ended)
 
 
+def inside_compiler(error: BaseException) -> BaseException | None:
+    """The exception that torch's compiler wrapped as a failure of its own; None for another."""
+    from torch._dynamo import exc
+
+    failures = (exc.BackendCompilerFailed, exc.InternalTorchDynamoError, exc.TorchRuntimeError)
+    if not isinstance(error, failures):
+        return None
+    inner = getattr(error, "inner_exception", None) or error.__cause__
+    return error if inner is None else inside_compiler(inner) or inner
+
+
 @contextmanager
 def inductor_settings(first: Callable[[Any], None]) -> Iterator[None]:
     """Inductor without caches of graphs: a hit would hide the graph from whoever counts.
@@ -405,6 +452,27 @@ def inductor_settings(first: Callable[[Any], None]) -> Iterator[None]:
         ),
     ):
         yield
+
+
+def copied(graph: Any) -> Any:
+    """A copy of one of Dynamo's graphs, to be changed; Dynamo goes on with its own."""
+    import torch
+
+    copies: dict[Any, Any] = {}
+    copy = torch.fx.Graph()
+    copy.output(copy.graph_copy(graph.graph, copies))
+    module = torch.fx.GraphModule(graph, copy)
+    module.meta = dict(graph.meta)
+    if hasattr(graph, "_param_name_to_source"):
+        module._param_name_to_source = graph._param_name_to_source
+    for node in graph.graph.find_nodes(op="placeholder"):
+        copies[node]._dynamo_source = getattr(node, "_dynamo_source", None)
+    return module
+
+
+def as_intermediate(placeholder: Any) -> None:
+    """Have AOTAutograd take an input of a graph that Dynamo has not made: no variable's value."""
+    placeholder._dynamo_source = None
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from kernelcount.paper.compiled import Compiler
 from kernelcount.paper.log import Call, Log
 from kernelcount.paper.mode import make
 from kernelcount.paper.scene import Scene
-from kernelcount.paper.values import Values
+from kernelcount.paper.values import NoValue, Values
 
 # What Dynamo and Inductor read once, as they are imported: torch/_dynamo/config.py and
 # torch/_inductor/config.py.
@@ -42,6 +42,7 @@ class PretendedGpu:
         self._scene = Scene()
         self._log = Log(card.name)
         self._compiler = Compiler(self._log)
+        self._asked: str | None = None
         self._late: list[str] = []
         self._unit, self._floor = 0, 0
 
@@ -49,16 +50,13 @@ class PretendedGpu:
         """None: paper is always at hand."""
         return None
 
-    def use_values(self, op: str) -> None:
-        """From here on have real values behind the shapes, since `op` asks for one."""
-        self.values = self.values.activated(op)
-
     @contextmanager
     def importing(self) -> Iterator[None]:
         """Let the user's module believe in the card; must hold while it is imported."""
         before = dict(os.environ)
-        with self.values.taped(), self.prepare():
+        with self.prepare():
             yield
+        self._asked = self.values.asked
         changed = {k for k, v in os.environ.items() if before.get(k) != v}
         self._late = sorted(k for k in changed if k.startswith(_READ_BY_TORCH))
 
@@ -70,6 +68,7 @@ class PretendedGpu:
         """
         self._log = Log(self.card.name)
         self._compiler = Compiler(self._log)
+        self.values.begin()
         made = composites.for_card(self.card, self._log)
         mode = make(self._log, self.values, made)
         attention = composites.attention(made)
@@ -83,10 +82,12 @@ class PretendedGpu:
             stack.enter_context(mode)
             try:
                 yield
+            except NoValue as error:
+                raise NotMeasuredError(str(error)) from None
             except Exception as error:
                 for refusal in self._scene.refusals:
                     raise NotMeasuredError(refusal) from error
-                if reason := cuda.undone(error) or adapter.gave_up(error):
+                if (reason := _not_done(error)) is not None:
                     raise reason from error
                 raise
 
@@ -139,7 +140,7 @@ class PretendedGpu:
             bandwidth=self.card.bandwidth,
             bound_ns=bounds.least_time(calls, self._unit, self.card),
         )
-        return _records(calls), paper, [*_notes(calls), *self._value_notes(), *self._told()]
+        return _records(calls), paper, [*_notes(calls), *self.value_notes(), *self._told()]
 
     def _lowered(self) -> list[Call]:
         import torch
@@ -156,22 +157,18 @@ class PretendedGpu:
                 f"graph: {type(error).__name__}: {first}"
             ) from error
 
-    def _value_notes(self) -> Iterator[Note]:
+    def value_notes(self) -> Iterator[Note]:
+        """What is to be said of the values that the last `prepare` saw asked for."""
         if self.values.asked is not None:
-            detail = (
-                f"the path depends on values ({_plain(self.values.asked)}): run on real data on "
-                "the CPU, of the same size"
-            )
-            yield Note("values", detail)
+            yield _asked(self.values.asked)
         if self.values.doubtful:
             names = ", ".join(sorted(map(_plain, self.values.doubtful)))
             detail = f"the CPU cannot compute {names}; zeros stood for the values"
             yield Note("doubtful-values", detail)
-        if self.values.lost:
-            detail = "a tensor was made before the count began; zeros stood for its values"
-            yield Note("doubtful-values", detail)
 
     def _told(self) -> Iterator[Note]:
+        if self._asked is not None and self.values.asked is None:
+            yield _asked(self._asked)
         if self._late:
             detail = (
                 f"the module sets {', '.join(self._late)}, which torch's compiler reads before the "
@@ -180,6 +177,27 @@ class PretendedGpu:
             yield Note("late-environment", detail)
         for what in self._scene.told:
             yield Note("idle-card", f"the function asks {what}")
+
+
+def _asked(op: str) -> Note:
+    detail = (
+        f"the path depends on values ({_plain(op)}): worked out on the CPU from real data of the "
+        "same size"
+    )
+    return Note("values", detail)
+
+
+def _not_done(error: Exception) -> KernelcountError | None:
+    """What an exception is where it is not the user's: something that is not done on paper."""
+    inner = adapter.inside_compiler(error)
+    if isinstance(inner or error, KernelcountError):
+        return inner or error  # type: ignore[return-value]
+    if (reason := cuda.undone(error)) is not None:
+        return reason
+    if inner is not None:
+        said = f"{type(inner).__name__}: {next(iter(str(inner).strip().splitlines()), '')}"
+        return NotMeasuredError(f"torch.compile fails here, as it may not on a GPU: {said}")
+    return None
 
 
 def of_card(name: str | None) -> PretendedGpu:
