@@ -160,8 +160,20 @@ _NO_CUDA = (
 )
 
 
-_TRITON = ("libcuda.so", "active drivers", "Cannot find a working triton installation")
-"""As Triton words it where a kernel is launched without a driver: triton/backends."""
+_TRITON = (
+    "the function launches a Triton kernel of its own: on paper it is not built, and so not counted"
+)
+_NO_FAKE = (
+    "an op of the user's has no fake implementation (torch.library.register_fake), so what it gives"
+    " is not known on paper"
+)
+_SPARSE = "sparse tensors are not followed on paper"
+_IN_OUR_WORDS = {
+    "libcuda.so": _TRITON,  # Triton's, where it finds no driver: triton/backends/nvidia/driver.py
+    "active drivers": _TRITON,  # triton/runtime/driver.py
+    "There was no fake impl registered": _NO_FAKE,
+    "Cannot access storage of Sparse": _SPARSE,
+}
 
 
 def undone(error: BaseException) -> NotMeasuredError | None:
@@ -176,11 +188,8 @@ def undone(error: BaseException) -> NotMeasuredError | None:
         if isinstance(link, NotMeasuredError):
             return link
         text = str(link)
-        if any(sign in text for sign in _TRITON):
-            return NotMeasuredError(
-                "the function launches a Triton kernel of its own: on paper it is not built, and so"
-                " not counted"
-            )
+        if said := next((words for sign, words in _IN_OUR_WORDS.items() if sign in text), None):
+            return NotMeasuredError(said)
         if sign := next((s for s in _NO_CUDA if s in text), None):
             # The sentence that holds it, without what torch has put round it.
             line = next(line for line in text.splitlines() if sign in line)

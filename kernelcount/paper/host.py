@@ -135,17 +135,33 @@ def _refusal(node: Any, why: str) -> NotMeasuredError:
 
 def _part_constant(graph: Any, node: Any, work: set[Any]) -> None:
     """Have what is made on the host say so, but for a scalar that the GPU's work takes."""
+    import torch
+
     if "device" in node.kwargs or not _is_on_host(node):
         return
     late = [u for u in node.users if u not in work and u.op in _CALLS and _is_on_host(u)]
     if not _is_scalar(node):
-        node.kwargs = {**node.kwargs, "device": "cpu"}
+        # What goes on to the GPU is made there: torch's folding of constants cannot copy it.
+        host = "cpu" if _reaches_gpu(node) else torch.device("cpu")
+        node.kwargs = {**node.kwargs, "device": host}
     elif late:
         with graph.graph.inserting_after(node):
             twin = graph.graph.node_copy(node)
         twin.kwargs = {**node.kwargs, "device": "cpu"}
         for user in late:
             user.replace_input_with(node, twin)
+
+
+def _reaches_gpu(node: Any) -> bool:
+    """Whether something on the GPU comes of it."""
+    waiting, seen = [node], {node}
+    while waiting:
+        users = [u for u in waiting.pop().users if u not in seen and u.op in _CALLS]
+        if any(list(_tensors(_value(u))) and not _is_on_host(u) for u in users):
+            return True
+        seen.update(users)
+        waiting += users
+    return False
 
 
 def _changed_by(node: Any) -> list[Any]:

@@ -174,7 +174,18 @@ def _more_methods(to: Callable[..., Any]) -> dict[str, Any]:
             return to(self, STAND_IN, wanted.dtype)
         return kind(self, wanted, *args, **kwargs)
 
-    return {"record_stream": record_stream, "pin_memory": pin_memory, "type": typed}
+    def formatted(self: Any, spec: str) -> str:
+        """Tensor.__format__: a number for a tensor without dimensions."""
+        plain = is_on(self) and self.dim() == 0
+        return format(self.item(), spec) if plain else str(form(self, spec))
+
+    form = torch.Tensor.__format__
+    return {
+        "__format__": formatted,
+        "record_stream": record_stream,
+        "pin_memory": pin_memory,
+        "type": typed,
+    }
 
 
 def _is_users() -> bool:
@@ -204,10 +215,11 @@ def _autocast(notice: Callable[[str], None]) -> dict[str, Any]:
     enter = torch.autocast.__enter__
 
     def entered(self: Any) -> Any:
-        """autocast.__enter__; without CUDA torch leaves it off, and no cast is seen."""
-        if self.device == "cuda":
+        """autocast.__enter__; no cast is seen on the stand-in."""
+        result = enter(self)
+        if self.device == "cuda" and torch.is_autocast_enabled("cuda"):
             notice("casts of autocast")
-        return enter(self)
+        return result
 
     return {"__enter__": entered}
 

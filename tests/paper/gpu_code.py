@@ -147,5 +147,50 @@ def settings(a):
     return a + 1
 
 
+def made_on_the_host(a):
+    return a + 1, torch.ones(8, 4) * 2, torch.arange(3), [torch.zeros(2)]
+
+
+def back_to_the_host(a):
+    return (a * 2).cpu()
+
+
+def printed(a):
+    return f"{a.sum():.3f} on {a.device}"
+
+
+def goes_on_without_casts(a):
+    with torch.autocast("cuda", enabled=False):
+        return ((a + 1) * 2).relu()
+
+
+def sparse(a):
+    where = torch.tensor([[0, 1], [1, 0]], device="cuda")
+    return torch.sparse_coo_tensor(where, a[:2], (2, 2)).to_dense()
+
+
+@torch.library.custom_op("kernelcount_tests::without_a_fake", mutates_args=())
+def faceless(a: torch.Tensor) -> torch.Tensor:
+    return a + 1
+
+
+@torch.library.custom_op("kernelcount_tests::own", mutates_args=(), device_types="cuda")
+def own_op(a: torch.Tensor) -> torch.Tensor:
+    return a + 1
+
+
+@own_op.register_fake
+def _(a):
+    return torch.empty_like(a)
+
+
+def own(a):
+    return own_op(a) * 2
+
+
+def without_a_fake(a):
+    return faceless(a)
+
+
 def triton_kernel(a):
     raise RuntimeError("0 active drivers ([]). There should only be one.")

@@ -46,6 +46,10 @@ FUSES = "in compiled code: whether Inductor fuses across it is not known here"
         ("found", "2+", "2+"),
         ("saved", "1+", "1+"),
         ("listed", "1", "1"),
+        ("made_on_the_host", "1", "1"),
+        ("back_to_the_host", "1", "1"),
+        ("printed", "1", "1"),
+        ("goes_on_without_casts", "3", "1"),
     ],
 )
 def test_code_for_a_gpu_is_counted_or_refused_in_words(name, eager, compiled):
@@ -64,6 +68,12 @@ def test_code_for_a_gpu_is_counted_or_refused_in_words(name, eager, compiled):
         ("pinned", "2"),
         ("marked", "1"),
         ("to_numpy", "1"),
+        ("sparse", "sparse tensors are not followed on paper"),
+        (
+            "without_a_fake",
+            "an op of the user's has no fake implementation (torch.library.register_fake), so what "
+            "it gives is not known on paper",
+        ),
         ("old_types", "2"),
         (
             "triton_kernel",
@@ -81,6 +91,13 @@ def test_what_the_compiler_asks_of_cuda_itself_is_refused_in_one_sentence(name):
     reason = kernels(count(f"{CODE}:{name}", "compile")["compile"])
     assert reason.startswith("this is not done on paper: ")
     assert "\n" not in reason
+
+
+def test_an_op_of_the_users_own_is_named_and_leaves_the_count_open():
+    outcomes = count(f"{CODE}:own")
+    assert [kernels(o) for o in outcomes.values()] == ["1+", "1+"]
+    for outcome in outcomes.values():
+        assert any("own" in n.detail for n in outcome.notes if n.code == "at-least")
 
 
 def test_two_copies_of_a_pinned_tensor_are_copies_from_the_host():
@@ -152,17 +169,16 @@ def test_a_module_may_ask_for_a_value_while_it_is_imported(target):
     assert "values" in note_codes(outcome.notes)
 
 
-def test_the_gpu_may_be_the_default_device(target):
+@pytest.mark.parametrize(("name", "expected"), [("adds", ["4", "1"]), ("branches", ["4", "2"])])
+def test_the_gpu_may_be_the_default_device(target, name, expected):
     body = """
     torch.set_default_device("cuda")
     w, t = torch.randn(64), torch.tensor([1.0])
-    def f(a): return a + w + torch.zeros(64) + t
+    def adds(a): return a + w + torch.zeros(64) + t
     def branches(a): return a + 1 if w.abs().sum() > 0 else a
     """
-    path = target(body)
     try:
-        assert [kernels(o) for o in count(f"{path}:f").values()] == ["4", "1"]
-        assert [kernels(o) for o in count(f"{path}:branches", "eager").values()] == ["4"]
+        assert [kernels(o) for o in count(f"{target(body)}:{name}").values()] == expected
     finally:
         import torch
 
