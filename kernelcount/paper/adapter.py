@@ -12,6 +12,7 @@ torch that ends the process.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -46,6 +47,7 @@ NAMES = (
     "torch._dynamo.variables.torch.TorchInGraphFunctionVariable._get_handlers",
     "torch._functorch.aot_autograd.make_boxed_func",
     "torch._functorch.config.enable_autograd_cache",
+    "torch._guards.detect_fake_mode",
     "torch._inductor.compile_fx.compile_fx",
     "torch._inductor.compile_fx.compile_fx_inner",
     "torch._inductor.config.compile_threads",
@@ -70,11 +72,13 @@ NAMES = (
     "torch._subclasses.fake_tensor.FakeTensorMode.dispatch",
     "torch.cuda._lazy_init",
     "torch.optim.optimizer._get_fused_kernels_supported_devices",
+    "torch.ops.aten.relu.default._dispatch_cache",
     "torch.ops.aten.relu.default._op_dk",
     "torch.ops.aten.relu.default._schema.is_mutable",
     "torch.ops.aten.relu.default.py_kernels",
     "torch.library.Library._destroy",
-    "torch.utils._device.CURRENT_DEVICE",
+    "torch.overrides._get_current_function_mode_stack",
+    "torch.utils._device.DeviceContext",
     "torch.utils._python_dispatch.TorchDispatchMode",
     "torch.utils._triton.triton_hash_with_backend",
 )
@@ -106,10 +110,23 @@ def resolve(name: str) -> Any:
     raise ImportError(name)
 
 
+OLDEST = (2, 11)
+"""The oldest torch that counts on paper were held against: tests/paper passes on it."""
+
+
 def check() -> None:
-    """Raises NotMeasuredError where this torch lacks a name that the count depends on."""
+    """Raises NotMeasuredError where this torch lacks a name that the count depends on, or is old.
+
+    An old one may have every name and mean another thing by it.
+    """
     import torch
 
+    version = tuple(int(n) for n in re.findall(r"\d+", torch.__version__)[:2])
+    if version < OLDEST:
+        raise NotMeasuredError(
+            f"cannot count on paper with torch {torch.__version__}: it is older than "
+            f"{'.'.join(map(str, OLDEST))}; --device cpu counts operations"
+        )
     lacking: list[str] = []
     for name in NAMES:
         try:
@@ -235,9 +252,11 @@ def default_device() -> Any:
 
     torch.get_default_device makes a tensor to tell.
     """
-    from torch.utils import _device
+    from torch.overrides import _get_current_function_mode_stack
+    from torch.utils._device import DeviceContext
 
-    return _device.CURRENT_DEVICE
+    modes = reversed(_get_current_function_mode_stack())
+    return next((mode.device for mode in modes if isinstance(mode, DeviceContext)), None)
 
 
 @contextmanager
