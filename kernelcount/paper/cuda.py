@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kernelcount.errors import NotMeasuredError
-from kernelcount.paper.cards import Card, device_properties
+from kernelcount.paper.cards import Card, device_properties, full_name
 from kernelcount.paper.scene import Scene
 
 Function = Callable[..., Any]
@@ -102,7 +102,7 @@ def answers(card: Card, scene: Scene) -> dict[str, Function]:
     rows |= {name: idle(0) for name in _IN_USE}
     rows |= {
         "cuda.device_count": constant(1),
-        "cuda.get_device_name": constant(f"NVIDIA {card.name}"),
+        "cuda.get_device_name": constant(full_name(card)),
         "cuda.get_device_capability": constant(card.capability),
         "cuda._exchange_device": constant(0),
         "cuda._maybe_exchange_device": constant(0),

@@ -102,7 +102,7 @@ class PretendedGpu:
         """The card's name and torch's version, whose code generation is followed."""
         import torch
 
-        return Environment(f"NVIDIA {self.card.name}", "paper", torch.__version__.partition("+")[0])
+        return Environment(cards.full_name(self.card), "paper", torch.__version__.partition("+")[0])
 
     def run(self, call: Callable[[], Any], given: Any, beside: str | None = None) -> None:
         """Make one call and note what it launches. `given`: its arguments, for the floor.

@@ -192,13 +192,15 @@ def test_cudnns_layout_is_asked_for_as_torch_asks_for_it():
 
 
 def test_an_op_is_made_of_others_while_a_trace_is_made_and_not_after_it():
+    from torch._dispatch.python import enable_python_dispatcher
     from torch.fx.experimental.proxy_tensor import make_fx
 
     attention = torch.ops.aten.scaled_dot_product_attention.default
     x = torch.ones(1, 1, 2, 8)
 
     def names():
-        graph = make_fx(attention, tracing_mode="fake")(x, x, x).graph
+        with enable_python_dispatcher():
+            graph = make_fx(attention, tracing_mode="fake")(x, x, x).graph
         return [str(n.target) for n in graph.nodes if n.op == "call_function"]
 
     with adapter.composite(attention, lambda q, k, v: q + k * v):
