@@ -12,12 +12,13 @@ torch that ends the process.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -35,10 +36,18 @@ NAMES = (
     "torch._dynamo.callback.callback_handler.register_start_callback",
     "torch._dynamo.device_interface.CudaInterface.get_device_properties",
     "torch._dynamo.device_interface.CudaInterface.is_bf16_supported",
+    "torch._dynamo.eval_frame.skip_code",
+    "torch._dynamo.exc.BackendCompilerFailed",
+    "torch._dynamo.exc.InternalTorchDynamoError",
+    "torch._dynamo.exc.TorchRuntimeError",
+    "torch._dynamo.trace_rules.get_torch_obj_rule_map",
     "torch._dynamo.utils.run_node",
+    "torch._dynamo.variables.optimizer.OptimizerVariable._set_capturable",
     "torch._dynamo.variables.tensor.TensorVariable.specialize",
+    "torch._dynamo.variables.torch.TorchInGraphFunctionVariable._get_handlers",
     "torch._functorch.aot_autograd.make_boxed_func",
     "torch._functorch.config.enable_autograd_cache",
+    "torch._guards.detect_fake_mode",
     "torch._inductor.compile_fx.compile_fx",
     "torch._inductor.compile_fx.compile_fx_inner",
     "torch._inductor.config.compile_threads",
@@ -56,15 +65,20 @@ NAMES = (
     "torch._inductor.scheduler.BaseSchedulerNode.get_read_buffer_sizes",
     "torch._inductor.scheduler.BaseSchedulerNode.get_write_buffer_sizes",
     "torch._inductor.scheduler.has_triton",
+    "torch._neg_view",
     "torch._ops.OpOverload.py_impl",
     "torch._prims.TensorMeta",
     "torch._subclasses.fake_tensor.FakeTensor.device",
     "torch._subclasses.fake_tensor.FakeTensorMode.dispatch",
     "torch.cuda._lazy_init",
+    "torch.optim.optimizer._get_fused_kernels_supported_devices",
+    "torch.ops.aten.relu.default._dispatch_cache",
     "torch.ops.aten.relu.default._op_dk",
-    "torch.ops.aten.relu.default._schema",
+    "torch.ops.aten.relu.default._schema.is_mutable",
     "torch.ops.aten.relu.default.py_kernels",
     "torch.library.Library._destroy",
+    "torch.overrides._get_current_function_mode_stack",
+    "torch.utils._device.DeviceContext",
     "torch.utils._python_dispatch.TorchDispatchMode",
     "torch.utils._triton.triton_hash_with_backend",
 )
@@ -77,6 +91,9 @@ _DECOMPOSING = (
     "torch._prims_common",
     "torch._refs",
 )
+
+# Leaves out the work behind a result on meta, since nobody could read it: here it is the host's.
+_EMPTIES_META = ("torch._inductor.fx_passes.joint_graph", "visit")
 
 
 def resolve(name: str) -> Any:
@@ -93,10 +110,23 @@ def resolve(name: str) -> Any:
     raise ImportError(name)
 
 
+OLDEST = (2, 11)
+"""The oldest torch that counts on paper were held against: tests/paper passes on it."""
+
+
 def check() -> None:
-    """Raises NotMeasuredError where this torch lacks a name that the count depends on."""
+    """Raises NotMeasuredError where this torch lacks a name that the count depends on, or is old.
+
+    An old one may have every name and mean another thing by it.
+    """
     import torch
 
+    version = tuple(int(n) for n in re.findall(r"\d+", torch.__version__)[:2])
+    if version < OLDEST:
+        raise NotMeasuredError(
+            f"cannot count on paper with torch {torch.__version__}: it is older than "
+            f"{'.'.join(map(str, OLDEST))}; --device cpu counts operations"
+        )
     lacking: list[str] = []
     for name in NAMES:
         try:
@@ -155,6 +185,18 @@ def parameters_of(op: Any) -> list[Any]:
     return list(op._schema.arguments)
 
 
+def is_mutable(op: Any) -> bool:
+    """Whether an overload changes any of its arguments."""
+    return bool(op._schema.is_mutable)
+
+
+def negated(tensor: Any) -> Any:
+    """A view that gives the elements of `tensor` with the other sign, as ``x.conj().imag`` has."""
+    import torch
+
+    return torch._neg_view(tensor)
+
+
 def is_op(value: Any) -> bool:
     """Whether a graph's node calls an overload of an op."""
     import torch
@@ -205,6 +247,30 @@ def unique_id(tensor: Any) -> int:
     return int(tensor.untyped_storage()._cdata)
 
 
+def default_device() -> Any:
+    """The device on which torch makes tensors by default, or None where nobody has said.
+
+    torch.get_default_device makes a tensor to tell.
+    """
+    from torch.overrides import _get_current_function_mode_stack
+    from torch.utils._device import DeviceContext
+
+    modes = reversed(_get_current_function_mode_stack())
+    return next((mode.device for mode in modes if isinstance(mode, DeviceContext)), None)
+
+
+@contextmanager
+def made_on_the_host() -> Iterator[None]:
+    """Put the default device aside that the user's code may have set."""
+    import torch
+
+    if default_device() is None:
+        yield
+        return
+    with torch.device("cpu"):
+        yield
+
+
 def cuda_not_started() -> Any:
     """A patch by which torch does not try to start CUDA when ``device="cuda"`` is asked for.
 
@@ -214,6 +280,41 @@ def cuda_not_started() -> Any:
     import torch
 
     return mock.patch.object(torch.cuda, "_lazy_init", return_value=None)
+
+
+@contextmanager
+def traced_like(answers: dict[str, Any]) -> Iterator[None]:
+    """Have Dynamo trace each function as it does torch's own of that dotted name.
+
+    Without a rule it would trace into the function, where torch's own may break the graph.
+    """
+    from torch._dynamo.trace_rules import get_torch_obj_rule_map
+    from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
+
+    # Both are made when they are first asked for, and must not be made of what stands in.
+    rules = get_torch_obj_rule_map()
+    TorchInGraphFunctionVariable._get_handlers()
+    added = {}
+    for name, answer in answers.items():
+        try:
+            real = resolve(f"torch.{name}")
+        except (AttributeError, ImportError):
+            continue
+        if real in rules and answer not in rules:
+            added[answer] = rules[real]
+    rules.update(added)
+    try:
+        yield
+    finally:
+        for answer in added:
+            del rules[answer]
+
+
+def never_compiled(function: Any) -> None:
+    """Have Dynamo let the function run as it is, where it is called from code not compiled."""
+    from torch._dynamo.eval_frame import skip_code
+
+    skip_code(function.__code__)
 
 
 @contextmanager
@@ -262,6 +363,35 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
 
 
 @contextmanager
+def optimizers_on_gpu(on_gpu: Callable[[Any], bool]) -> Iterator[None]:
+    """Have Dynamo take optimizers whose parameters are `on_gpu` for ones on a GPU.
+
+    It makes those that have not stepped yet `capturable`, with step counts on the GPU, and calls
+    their ``_init_group`` for real, which asks whether fused steps are to be had.
+    """
+    from torch._dynamo.variables.optimizer import OptimizerVariable
+    from torch.optim import optimizer
+
+    capturable = OptimizerVariable._set_capturable
+    devices = optimizer._get_fused_kernels_supported_devices
+
+    def set_capturable(self: Any, tx: Any) -> Any:
+        for group in self.value.param_groups:
+            new = all(on_gpu(p) and p not in self.value.state for p in group["params"])
+            if "capturable" in group and new:
+                group["capturable"] = True
+        return capturable(self, tx)
+
+    with (
+        mock.patch.object(OptimizerVariable, "_set_capturable", set_capturable),
+        mock.patch.object(
+            optimizer, "_get_fused_kernels_supported_devices", lambda: [*devices(), "meta"]
+        ),
+    ):
+        yield
+
+
+@contextmanager
 def decomposed_as_on_cuda(stand_in: Callable[[], str]) -> Iterator[None]:
     """Have decompositions told that a tensor is on CUDA while `stand_in()` is the CPU."""
     import torch
@@ -269,17 +399,20 @@ def decomposed_as_on_cuda(stand_in: Callable[[], str]) -> Iterator[None]:
 
     real = FakeTensor.device
 
-    def told(tensor: Any, asking: str) -> Any:
+    def told(tensor: Any, asking: FrameType) -> Any:
         device = real.__get__(tensor)
-        if device.type == "cpu" == stand_in() and asking.startswith(_DECOMPOSING):
+        name = asking.f_globals.get("__name__", "")
+        if device.type == "cpu" == stand_in() and name.startswith(_DECOMPOSING):
             return torch.device("cuda:0")
+        if device.type == "meta" and (name, asking.f_code.co_name) == _EMPTIES_META:
+            return torch.device("cpu")
         return device
 
     def device(self: Any) -> Any:
-        return told(self, sys._getframe(1).f_globals.get("__name__", ""))
+        return told(self, sys._getframe(1))
 
     def is_cuda(self: Any) -> bool:
-        return bool(told(self, sys._getframe(1).f_globals.get("__name__", "")).type == "cuda")
+        return bool(told(self, sys._getframe(1)).type == "cuda")
 
     with (
         mock.patch.object(FakeTensor, "device", property(device, real.fset)),
@@ -308,6 +441,17 @@ def told_of_compiling(begin: Callable[[], None], end: Callable[[], None]) -> Ite
         callback_handler.remove_end_callback(ended)
 
 
+def inside_compiler(error: BaseException) -> BaseException | None:
+    """The exception that torch's compiler wrapped as a failure of its own; None for another."""
+    from torch._dynamo import exc
+
+    failures = (exc.BackendCompilerFailed, exc.InternalTorchDynamoError, exc.TorchRuntimeError)
+    if not isinstance(error, failures):
+        return None
+    inner = getattr(error, "inner_exception", None) or error.__cause__
+    return error if inner is None else inside_compiler(inner) or inner
+
+
 @contextmanager
 def inductor_settings(first: Callable[[Any], None]) -> Iterator[None]:
     """Inductor without caches of graphs: a hit would hide the graph from whoever counts.
@@ -327,6 +471,27 @@ def inductor_settings(first: Callable[[Any], None]) -> Iterator[None]:
         ),
     ):
         yield
+
+
+def copied(graph: Any) -> Any:
+    """A copy of one of Dynamo's graphs, to be changed; Dynamo goes on with its own."""
+    import torch
+
+    copies: dict[Any, Any] = {}
+    copy = torch.fx.Graph()
+    copy.output(copy.graph_copy(graph.graph, copies))
+    module = torch.fx.GraphModule(graph, copy)
+    module.meta = dict(graph.meta)
+    if hasattr(graph, "_param_name_to_source"):
+        module._param_name_to_source = graph._param_name_to_source
+    for node in graph.graph.find_nodes(op="placeholder"):
+        copies[node]._dynamo_source = getattr(node, "_dynamo_source", None)
+    return module
+
+
+def as_intermediate(placeholder: Any) -> None:
+    """Have AOTAutograd take an input of a graph that Dynamo has not made: no variable's value."""
+    placeholder._dynamo_source = None
 
 
 @contextmanager
@@ -415,6 +580,8 @@ def lower(graph: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Written
     ):
         compile_fx_inner(graph, list(inputs), **kept)
     if not written:
+        if not any(node.op == "call_function" for node in graph.graph.nodes):
+            return Written("", 0, 0)  # Inductor writes no code for what computes nothing
         raise NotMeasuredError("Inductor lowered a graph without writing code for it")
     return written[0]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kernelcount.errors import NotMeasuredError
-from kernelcount.paper import adapter, rules, wrapper
+from kernelcount.paper import adapter, host, rules, wrapper
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call, Log, call_of
 from kernelcount.paper.mode import op_of
@@ -39,6 +39,10 @@ class Graph:
     options: dict[str, Any]
 
 
+Scalars = dict[int, Any]
+"""Host tensors without dimensions, by their memory, which they keep from stage to stage."""
+
+
 @dataclass
 class Compiler:
     """Takes Dynamo's graphs, runs them on shapes, and keeps them to be lowered."""
@@ -47,6 +51,7 @@ class Compiler:
     graphs: list[Graph] = field(default_factory=list)
     _stage: str = STAND_IN
     _originals: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    _scalars: Scalars = field(default_factory=dict)
 
     @contextmanager
     def ready(self, attention: Callable[..., Any]) -> Iterator[None]:
@@ -58,6 +63,7 @@ class Compiler:
             adapter.inductor_settings(lambda graph: _place(graph, _FROM_DECOMPOSITIONS)),
             adapter.gpu_in_traces(lambda: self._stage),
             adapter.decomposed_as_on_cuda(lambda: self._stage),
+            adapter.optimizers_on_gpu(is_on),
             adapter.composite(op, attention),
             adapter.inductor_replaced(self.backend),
         ):
@@ -66,13 +72,18 @@ class Compiler:
     def backend(self, graph: Any, inputs: Sequence[Any]) -> Any:
         """What torch.compile calls with each graph."""
         mode = adapter.fake_mode_of(inputs)
-        _refuse_host_work(graph)
+        graph = adapter.copied(graph)
+        part = host.take_out(graph)
         self._place_attributes(graph)
         _place(graph.graph, _TO_GRAPHS)
         graph.recompile()
-        placed = [_placed_input(value, mode) for value in inputs]
+        examples = [*inputs, *(part.examples if part else ())]
+        placed = [self._placed_input(value, mode) for value in examples]
         with self._at(GPU_IN_GRAPHS):
-            return adapter.compile_with(graph, placed, self._take)
+            compiled = adapter.compile_with(graph, placed, self._take)
+        if part is None:
+            return compiled
+        return lambda *args: compiled(*args, *part.results(args))
 
     @contextmanager
     def _at(self, stage: str) -> Iterator[None]:
@@ -100,6 +111,20 @@ class Compiler:
             self._originals[id(stub)] = (stub, original)
             setattr(graph, node.target, stub)
 
+    def _placed_input(self, value: Any, mode: Any) -> Any:
+        import torch
+
+        if not isinstance(value, torch.Tensor):
+            return value
+        kind = device_of(value).type
+        # A host tensor without dimensions may meet a GPU tensor in one op; of two devices only the
+        # CPU's may, so it goes along to where the GPU's are.
+        scalar = kind == "cpu" and value.dim() == 0
+        fake = adapter.fake_like(value, GPU_IN_GRAPHS if scalar else _TO_GRAPHS[kind], mode)
+        if scalar:
+            self._scalars[adapter.unique_id(fake)] = fake
+        return fake.requires_grad_(value.requires_grad)
+
     def _take(self, module: Any, inputs: list[Any], options: dict[str, Any]) -> Any:
         index = len(self.graphs)
         self.graphs.append(Graph(module, inputs, options))
@@ -122,35 +147,9 @@ class Compiler:
                 continue
             if call.graph not in written:
                 with self._at(""):
-                    written[call.graph] = _lower(self.graphs[call.graph], card)
+                    written[call.graph] = _lower(self.graphs[call.graph], card, self._scalars)
             calls += written[call.graph]
         return calls
-
-
-def _refuse_host_work(graph: Any) -> None:
-    """Work on a host tensor without dimensions cannot be told from work on the GPU here."""
-    for node in graph.graph.nodes:
-        value = node.meta.get("example_value")
-        # What has no tensor to work on only makes a constant.
-        computed = node.op in ("call_function", "call_method") and node.all_input_nodes
-        if computed and is_on(value, "cpu") and value.dim() == 0:
-            raise NotMeasuredError(
-                f"the compiled code computes on a CPU tensor without dimensions ({node.name}), and "
-                "on paper that cannot be told from work on the GPU"
-            )
-
-
-def _placed_input(value: Any, mode: Any) -> Any:
-    import torch
-
-    if not isinstance(value, torch.Tensor):
-        return value
-    kind = device_of(value).type
-    # A host tensor without dimensions may meet a GPU tensor in one op; of two devices only the
-    # CPU's may, so it goes along to where the GPU's are.
-    there = GPU_IN_GRAPHS if value.dim() == 0 else _TO_GRAPHS[kind]
-    fake = adapter.fake_like(value, there, mode)
-    return fake.requires_grad_(value.requires_grad)
 
 
 def _place(graph: Any, places: dict[str, str]) -> None:
@@ -202,10 +201,10 @@ def _play(module: Any, args: list[Any]) -> Any:
         return Player(module).run(*args)
 
 
-def _lower(graph: Graph, card: Card) -> list[Call]:
+def _lower(graph: Graph, card: Card, scalars: Scalars) -> list[Call]:
     """What Inductor would launch for a graph on the card."""
     with adapter.believed_in(card), adapter.inductor_settings(_nothing):
-        module, inputs = _retargeted(graph)
+        module, inputs = _retargeted(graph, scalars)
         written = adapter.lower(module, inputs, graph.options)
     found = wrapper.calls(written.code)
     ops = _Ops(module, card.name)
@@ -290,7 +289,7 @@ def _write_out_scalars(module: Any, original: Any) -> None:
             module.graph.erase_node(node)
 
 
-def _retargeted(graph: Graph) -> tuple[Any, list[Any]]:
+def _retargeted(graph: Graph, scalars: Scalars) -> tuple[Any, list[Any]]:
     """A copy of a graph with fake CUDA tensors for those of the GPU, its values worked out anew."""
     import torch
     from torch.fx.passes.fake_tensor_prop import FakeTensorProp
@@ -300,7 +299,8 @@ def _retargeted(graph: Graph) -> tuple[Any, list[Any]]:
     def fake(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
             return value
-        return adapter.fake_like(value, _TO_LOWER[device_of(value).type], mode)
+        there = "cpu" if adapter.unique_id(value) in scalars else _TO_LOWER[device_of(value).type]
+        return adapter.fake_like(value, there, mode)
 
     copy = torch.fx.Graph()
     output = copy.graph_copy(graph.module.graph, {})

@@ -124,10 +124,5 @@ def compiled_already(a, b):
     return (a + b).relu()
 
 
-def uses_a_stream(a):
-    with torch.cuda.stream(torch.cuda.Stream()):
-        return a + 1
-
-
 def raises(a):
     raise ValueError("mine")

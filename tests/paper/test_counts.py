@@ -168,12 +168,6 @@ def test_a_mode_that_adds_kernels_leaves_the_count_open():
     assert any("CUDA graphs" in n.detail for n in outcome.notes)
 
 
-def test_what_paper_does_not_have_is_unmeasured_and_not_the_users_fault():
-    outcome = count("uses_a_stream", "eager")["eager"]
-    assert isinstance(outcome, Unmeasured)
-    assert outcome.code == 3
-
-
 def test_the_users_own_error_stays_the_users():
     outcome = count("raises", "eager")["eager"]
     assert isinstance(outcome, Unmeasured)
