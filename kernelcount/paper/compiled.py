@@ -160,8 +160,8 @@ def _place(graph: Any, places: dict[str, str]) -> None:
     def placed(value: Any) -> Any:
         if isinstance(value, torch.device):
             return torch.device(places.get(value.type, str(value)))
-        if isinstance(value, str) and value.partition(":")[0] == "cuda":
-            return places["cuda"]
+        if isinstance(value, str) and value.partition(":")[0] in ("cuda", "cpu"):
+            return places.get(value.partition(":")[0], value)
         return value
 
     for node in graph.nodes:

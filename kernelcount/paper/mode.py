@@ -26,6 +26,8 @@ def make(log: Log, values: Values, composites: Composites) -> Any:
     class OnPaper(adapter.dispatch_mode()):  # type: ignore[misc]
         """Runs each op on shapes and values, and notes it."""
 
+        supports_higher_order_operators = True  # torch.cond and its like come here, too
+
         @classmethod
         def ignore_compile_internals(cls) -> bool:
             """So that Dynamo compiles while it is active."""
@@ -36,6 +38,9 @@ def make(log: Log, values: Values, composites: Composites) -> Any:
         ) -> Any:
             if adapter.tracing() or any(map(adapter.is_fake, types)):
                 return func(*args, **(kwargs or {}))
+            if adapter.is_higher_order(func):
+                with self:
+                    return adapter.in_eager(func, args, kwargs or {})
             args = tuple(map(redirected, args))
             kwargs = {name: redirected(value) for name, value in (kwargs or {}).items()}
             if func in composites:
