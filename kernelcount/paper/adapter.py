@@ -589,8 +589,10 @@ def believed_in(card: cards.Card) -> Iterator[None]:
             swap(CudaInterface, "is_bf16_supported", staticmethod(lambda *_, **__: True)),
             swap(triton, "triton_hash_with_backend", lambda: "on paper"),
             swap(scheduler, "has_triton", lambda *_: True),
-            # These have a device guard for CUDA, which a CPU build has not.
+            # Called as methods they have a device guard for CUDA, which a CPU build has not.
             swap(torch.Tensor, "__invert__", torch.Tensor.bitwise_not),
+            swap(torch.Tensor, "__getitem__", _picked(torch.Tensor.__getitem__)),
+            swap(torch.Tensor, "copy_", _written_over),
             swap(
                 prims.lookup_seed,
                 "prim_meta_impl",
@@ -604,6 +606,24 @@ def believed_in(card: cards.Card) -> Iterator[None]:
         stack.callback(DeviceProperties.create.cache_clear)
         DeviceProperties.create.cache_clear()
         yield
+
+
+def _picked(stock: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def picked(tensor: Any, index: Any) -> Any:
+        """``tensor[index]``, for a number by the op that it comes to."""
+        import torch
+
+        plain = isinstance(index, int) and not isinstance(index, bool)
+        return torch.ops.aten.select.int(tensor, 0, index) if plain else stock(tensor, index)
+
+    return picked
+
+
+def _written_over(tensor: Any, source: Any, non_blocking: bool = False) -> Any:
+    """Tensor.copy_."""
+    import torch
+
+    return torch.ops.aten.copy_.default(tensor, source, non_blocking)
 
 
 def _scatter_of_shapes(target: Any, *_: Any) -> Any:

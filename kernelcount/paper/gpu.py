@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +21,8 @@ from kernelcount.paper.values import NoValue, Values
 
 # As torch words it where its CUDA part itself is called, a stream for instance.
 _NO_CUDA = ("requires CUDA support", "not linked with support for cuda")
+# As Dynamo has it where an op fails in a trace.
+_GOT = re.compile(r"^ *Explanation: Dynamo failed .*: got (.*)", re.MULTILINE)
 _NAMED = 8  # calls named in a note before the rest is left out
 
 
@@ -148,7 +151,10 @@ def _not_done(error: Exception) -> KernelcountError | None:
     inner = adapter.inside_compiler(error)
     if isinstance(inner or error, KernelcountError):
         return inner or error  # type: ignore[return-value]
-    line = next(iter(str(inner or error).strip().splitlines()), "")
+    text = str(inner or error).strip()
+    line = next(iter(text.splitlines()), "")
+    if (got := _GOT.search(text)) is not None:
+        line = got[1]
     if any(sign in str(inner or error) for sign in _NO_CUDA):
         return NotMeasuredError(f"this is not done on paper: {line}")
     if inner is not None:

@@ -13,7 +13,7 @@ from typing import Any
 from kernelcount.devices.aten import effect
 from kernelcount.paper import adapter, rules
 from kernelcount.paper.log import Log
-from kernelcount.paper.places import STAND_IN, is_on, redirected
+from kernelcount.paper.places import STAND_IN, is_on, redirected, refuse_layouts
 from kernelcount.paper.steps import leaves
 from kernelcount.paper.values import Values
 
@@ -77,6 +77,7 @@ class _Run:
             if adapter.is_mutable(self.func):
                 self.values.keep(self._changed())
             return self.func(*self.args, **self.kwargs)
+        refuse_layouts(self.given)
         try:
             result = self.func(*self.args, **self.kwargs)
         except (NotImplementedError, RuntimeError) as error:
@@ -85,6 +86,7 @@ class _Run:
                 raise
             result = self.values.ask(self.func, self.args, self.kwargs, self._changed())
         else:
+            refuse_layouts(leaves(result))
             if not self.func.is_view:
                 self.values.follow(self.func, self.args, self.kwargs, result, self._changed())
         self.log.note_op(self.op(result))
