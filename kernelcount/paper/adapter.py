@@ -175,7 +175,7 @@ def in_eager(op: Any, args: Any, kwargs: Any) -> Any:
         raise NotMeasuredError(f"on paper it is not known what {name} runs")
     # Some refuse to run under a mode: elsewhere none would be left when they are reached.
     module, asked = import_module(kernel.__module__), "_get_current_dispatch_mode"
-    unseen = mock.patch.object(module, asked, lambda: None) if hasattr(module, asked) else None
+    unseen = mock.patch.object(module, asked, return_value=None) if hasattr(module, asked) else None
     with unseen or nullcontext():
         return kernel(*args, **kwargs)
 
@@ -323,9 +323,9 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
 def optimizers_on_gpu(on_gpu: Callable[[Any], bool]) -> Iterator[None]:
     """Have optimizers whose parameters are `on_gpu`, and what works on lists, do as on a GPU.
 
-    Dynamo makes those that have not stepped yet `capturable`, with step counts on the GPU, and calls
-    their ``_init_group`` for real, which asks whether fused steps are to be had. Clipping gradients
-    asks whether ops on lists are.
+    Dynamo makes those that have not stepped yet `capturable`, with step counts on the GPU, and
+    calls their ``_init_group`` for real, which asks whether fused steps are to be had. Clipping
+    gradients asks whether ops on lists are.
     """
     from torch._dynamo.variables.optimizer import OptimizerVariable
     from torch.optim import optimizer
@@ -342,14 +342,17 @@ def optimizers_on_gpu(on_gpu: Callable[[Any], bool]) -> Iterator[None]:
                 group["capturable"] = True
         return capturable(self, tx)
 
+    def with_fused() -> list[str]:
+        return [*fused(), "meta"]
+
+    def with_lists() -> list[str]:
+        return [*listed(), "meta"]
+
+    swap = mock.patch.object
     with (
-        mock.patch.object(OptimizerVariable, "_set_capturable", set_capturable),
-        mock.patch.object(
-            optimizer, "_get_fused_kernels_supported_devices", lambda: [*fused(), "meta"]
-        ),
-        mock.patch.object(
-            _foreach_utils, "_get_foreach_kernels_supported_devices", lambda: [*listed(), "meta"]
-        ),
+        swap(OptimizerVariable, "_set_capturable", set_capturable),
+        swap(optimizer, "_get_fused_kernels_supported_devices", with_fused),
+        swap(_foreach_utils, "_get_foreach_kernels_supported_devices", with_lists),
     ):
         yield
 

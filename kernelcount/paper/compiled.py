@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernelcount.errors import NotMeasuredError
 from kernelcount.paper import adapter, host, rules, wrapper
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call, Log, call_of
@@ -208,7 +207,13 @@ def _lower(graph: Graph, card: Card, scalars: Scalars) -> list[Call]:
         written = adapter.lower(module, inputs, graph.options)
     found = wrapper.calls(written.code)
     ops = _Ops(module, card.name)
-    calls = [made for call in found if (made := _made(call, ops)) is not None]
+    scalars_of_host = {n.name for n in module.graph.find_nodes(op="placeholder") if _is_host(n)}
+    calls = [
+        made
+        for call in found
+        if call.name.removesuffix(".item") not in scalars_of_host
+        and (made := _made(call, ops)) is not None
+    ]
     if calls:
         # Inductor's figures are for the whole graph; they stand at its first call.
         first = calls[0]
@@ -217,6 +222,10 @@ def _lower(graph: Graph, card: Card, scalars: Scalars) -> list[Call]:
             source=first.source,
         )  # fmt: skip
     return calls
+
+
+def _is_host(node: Any) -> bool:
+    return is_on(node.meta.get("val"), "cpu")
 
 
 def _nothing(_: Any) -> None:

@@ -156,7 +156,7 @@ class _Whole:
                 return result
 
             @staticmethod
-            @torch.compiler.disable
+            @torch.compiler.disable  # type: ignore[untyped-decorator]
             def backward(ctx: Any, *grads: Any) -> Any:
                 """Gradients of the tensors that it was given."""
                 wanted = ctx.needs_input_grad[1:]

@@ -175,7 +175,8 @@ def _module(graph: Any, nodes: list[Any], work: set[Any], outside: list[Any]) ->
     for node in reversed(nodes):
         if node in needed:
             needed.update(node.all_input_nodes)
-    part, copies = torch.fx.Graph(), {}
+    part = torch.fx.Graph()
+    copies: dict[Any, Any] = {}
     for node in nodes:
         if node.op == "placeholder" or node in needed:
             copies[node] = part.node_copy(node, copies.__getitem__)
@@ -187,7 +188,9 @@ def _replace_by_inputs(graph: Any, outside: list[Any], work: set[Any]) -> None:
     last = [n for n in graph.graph.nodes if n.op == "placeholder"]
     first = next(iter(graph.graph.nodes))
     for index, node in enumerate(outside):
-        where = graph.graph.inserting_after(last[-1]) if last else graph.graph.inserting_before(first)
+        where = (
+            graph.graph.inserting_after(last[-1]) if last else graph.graph.inserting_before(first)
+        )
         with where:
             taken = graph.graph.placeholder(f"host_{index}")
         taken.meta["example_value"] = _value(node)

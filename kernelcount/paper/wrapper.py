@@ -78,11 +78,14 @@ def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def _parts(node: ast.AST, certain: bool = True) -> Iterator[tuple[ast.Call, bool]]:
     """The calls inside, and whether each is made once and in any case."""
-    for child in ast.iter_child_nodes(node):
-        inside = certain and not isinstance(child, ast.If | ast.While | ast.For)
-        if isinstance(child, ast.Call):
-            yield child, certain
-        yield from _parts(child, inside)
+    branches = isinstance(node, ast.If | ast.While | ast.For)
+    for name, value in ast.iter_fields(node):
+        inside = certain and not (branches and name in ("body", "orelse"))
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.Call):
+                yield child, inside
+            if isinstance(child, ast.AST):
+                yield from _parts(child, inside)
 
 
 def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
@@ -115,7 +118,7 @@ def _classified(node: ast.Call, names: dict[str, str]) -> Call | None:
     if last == "copy_":
         return Call("copy", "copy_")
     if last == "item":
-        return Call("sync", "item")
+        return Call("sync", written)
     if last in _HOST or last.startswith(_HOST_PREFIXES) or root.startswith(_CPU_KERNELS):
         return None
     if full.startswith(("torch.empty", "torch.cuda.", "torch._C.")) or root in ("self", "triton"):
