@@ -191,7 +191,8 @@ def _module(graph: Any, nodes: list[Any], work: set[Any], outside: list[Any]) ->
     for node in reversed(nodes):
         if node in needed:
             needed.update(node.all_input_nodes)
-    part, copies = torch.fx.Graph(), {}
+    part = torch.fx.Graph()
+    copies: dict[Any, Any] = {}
     for node in nodes:
         if node.op == "placeholder" or node in needed:
             copies[node] = part.node_copy(node, copies.__getitem__)
