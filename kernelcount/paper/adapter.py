@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -29,8 +30,11 @@ NAMES = (
     "torch._TorchCompileInductorWrapper",
     "torch._C._conv_determine_backend_memory_format",
     "torch._C._dispatch_has_kernel_for_dispatch_key",
+    "torch._C._ExcludeDispatchKeyGuard",
+    "torch._C._IncludeDispatchKeyGuard",
     "torch._C._get_dispatch_mode",
     "torch._C._TorchDispatchModeKey.FAKE",
+    "torch._C.DispatchKey.AutocastCUDA",
     "torch._C.DispatchKey.CompositeImplicitAutograd",
     "torch._dynamo.callback.callback_handler.register_end_callback",
     "torch._dynamo.callback.callback_handler.register_start_callback",
@@ -285,6 +289,50 @@ def default_device() -> Any:
 
     modes = reversed(_get_current_function_mode_stack())
     return next((mode.device for mode in modes if isinstance(mode, DeviceContext)), None)
+
+
+def overload_of(name: str) -> Any:
+    """The overload of an aten op, such as ``sum.dim_IntList``; None where there is none."""
+    import torch
+
+    op, _, overload = name.partition(".")
+    packet = getattr(torch.ops.aten, op, None)
+    return getattr(packet, overload or "default", None)
+
+
+def under_autocast(library: Any, name: str, function: Any) -> None:
+    """Have torch's dispatcher call `function` for an op while CUDA's autocast is on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it stands in for torch's own is the purpose
+        library.impl(name, function, "AutocastCUDA", allow_override=True)
+
+
+def without_autocast() -> Any:
+    """A context in which CUDA's autocast does not act."""
+    import torch
+
+    key = torch._C.DispatchKey.AutocastCUDA
+    return torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(key))
+
+
+@contextmanager
+def autocast_on_stand_in(left: Callable[[], None]) -> Iterator[None]:
+    """Have CUDA's autocast act on every tensor; `left` is called when the outermost is left."""
+    import torch
+
+    leave = torch.autocast.__exit__
+
+    def exited(self: Any, *raised: Any) -> Any:
+        result = leave(self, *raised)
+        if torch.autocast_increment_nesting() == 1:
+            left()
+        torch.autocast_decrement_nesting()
+        return result
+
+    key = torch._C.DispatchKey.AutocastCUDA
+    with mock.patch.object(torch.autocast, "__exit__", exited):
+        with torch._C._IncludeDispatchKeyGuard(key):
+            yield
 
 
 @contextmanager

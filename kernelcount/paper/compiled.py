@@ -280,6 +280,8 @@ class _Ops:
         result = node.meta.get("val")
         results = list(result) if isinstance(result, tuple | list) else [result]
         op = op_of(node.target, args, kwargs, [t for t in results if hasattr(t, "dtype")])
+        if not any(is_on(t, "cuda") for t in (*op.read, *op.written)):
+            return Call(written)  # the host's own
         return call_of(op, self._card, "cuda") or Call(written)
 
 

@@ -29,6 +29,8 @@ def for_card(card: Card, log: Log) -> Composites:
     return {
         aten.scaled_dot_product_attention.default: attending.made_for(card.capability),
         aten.dropout.default: _dropout,
+        aten.softmax.int: _softmax_by(aten.softmax.int, aten._softmax.default),
+        aten.log_softmax.int: _softmax_by(aten.log_softmax.int, aten._log_softmax.default),
         aten.rms_norm.default: _rms_norm_into(log),
         **_recurrent(log),
     }
@@ -65,6 +67,18 @@ def _dropout(x: Any, p: float, train: bool) -> Any:
     if p == 1:
         return x.mul(torch.zeros((), dtype=x.dtype, device=x.device))
     return torch.ops.aten.native_dropout.default(x, p, train)[0]
+
+
+def _softmax_by(whole: Any, kernel: Any) -> Callable[..., Any]:
+    """softmax, whose kernel on CUDA takes float16 and gives float32 at once: SoftMax.cpp."""
+    import torch
+
+    def made(x: Any, dim: int, dtype: Any = None) -> Any:
+        if x.dtype == torch.float16 and dtype == torch.float32:
+            return kernel(x, dim, True)
+        return adapter.decomposed(whole, (x, dim, dtype), {})
+
+    return made
 
 
 def _rms_norm_into(log: Log) -> Callable[..., Any]:

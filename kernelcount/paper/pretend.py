@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from typing import Any
 from unittest import mock
 
-from kernelcount.paper import adapter, cuda, graphs, streams
+from kernelcount.paper import adapter, autocast, cuda, graphs, streams
 from kernelcount.paper.cards import Card
 from kernelcount.paper.places import STAND_IN, device_of, is_gpu, is_on, redirected
 from kernelcount.paper.scene import Scene
@@ -48,6 +48,8 @@ class AGpu:
         _replace(self._kept, torch, {"save": apart(_saving(notice))})
         if not self._compiles:
             _replace(self._kept, torch, _factories())
+            self._kept.enter_context(autocast.followed(notice))
+        else:
             _replace(self._kept, torch.autocast, _autocast(notice))
         self.put_on()
         return self
