@@ -16,7 +16,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
 from types import FrameType, SimpleNamespace
@@ -70,6 +70,7 @@ NAMES = (
     "torch._inductor.scheduler.BaseSchedulerNode.get_write_buffer_sizes",
     "torch._inductor.scheduler.has_triton",
     "torch._neg_view",
+    "torch._ops.HigherOrderOperator",
     "torch._ops.OpOverload.py_impl",
     "torch._prims.TensorMeta",
     "torch._subclasses.fake_tensor.FakeTensor.device",
@@ -77,12 +78,14 @@ NAMES = (
     "torch.cuda._lazy_init",
     "torch.optim.optimizer._get_fused_kernels_supported_devices",
     "torch.ops.aten.relu.default._dispatch_cache",
+    "torch.ops.higher_order.cond.py_kernels",
     "torch.ops.aten.relu.default._op_dk",
     "torch.ops.aten.relu.default._schema.is_mutable",
     "torch.ops.aten.relu.default.py_kernels",
     "torch.library.Library._destroy",
     "torch.overrides._get_current_function_mode_stack",
     "torch.utils._device.DeviceContext",
+    "torch.utils._foreach_utils._get_foreach_kernels_supported_devices",
     "torch.utils._python_dispatch.TorchDispatchMode",
     "torch.utils._triton.triton_hash_with_backend",
 )
@@ -175,6 +178,31 @@ def decomposed(op: Any, args: Any, kwargs: Any) -> Any:
     import torch
 
     return op._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+
+
+def is_higher_order(op: Any) -> bool:
+    """Whether it is no op on tensors, but takes functions, as torch.cond does."""
+    import torch
+
+    return isinstance(op, torch._ops.HigherOrderOperator)
+
+
+def in_eager(op: Any, args: Any, kwargs: Any) -> Any:
+    """What an op that `is_higher_order` gives in eager code, where a mode sees what it runs.
+
+    Raises NotMeasuredError for one that runs something else than ops.
+    """
+    import torch
+
+    kernel = op.py_kernels.get(torch._C.DispatchKey.CompositeExplicitAutograd)
+    name = op.name()
+    if kernel is None or name.startswith("triton_"):
+        raise NotMeasuredError(f"on paper it is not known what {name} runs")
+    # Some refuse to run under a mode: elsewhere none would be left when they are reached.
+    module, asked = import_module(kernel.__module__), "_get_current_dispatch_mode"
+    unseen = mock.patch.object(module, asked, return_value=None) if hasattr(module, asked) else None
+    with unseen or nullcontext():
+        return kernel(*args, **kwargs)
 
 
 def dispatch_mode() -> Any:
@@ -375,6 +403,8 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
     from torch.fx.node import map_aggregate
 
     dispatch, specialize = FakeTensorMode.dispatch, TensorVariable.specialize
+    aten = torch.ops.aten
+    indexing = (aten.index.Tensor, aten.index_put.default, aten.index_put_.default)
     run_node = torch._dynamo.utils.run_node
 
     def with_index(value: Any) -> Any:
@@ -385,9 +415,16 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
         cuda = isinstance(value, torch.device) and value.type == "cuda"
         return torch.device(stand_in()) if cuda and stand_in() else value
 
+    def faked(self: Any, value: Any) -> Any:
+        real = isinstance(value, torch.Tensor) and not is_fake(type(value))
+        return self.from_tensor(value) if real and value.device.type == "meta" else value
+
     def traced(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = {k: on_stand_in(v) for k, v in (kwargs or {}).items()}
-        return dispatch(self, func, types, tuple(map(on_stand_in, args)), kwargs)
+        args = tuple(map(on_stand_in, args))
+        if func in indexing:  # by a list, of which C++ makes a tensor where the indexed one is
+            args = (args[0], [faked(self, index) for index in args[1]], *args[2:])
+        return dispatch(self, func, types, args, kwargs)
 
     def run(tracer: Any, node: Any, args: Any, kwargs: Any, module: Any) -> Any:
         # Without its index C++ would look for a CUDA device.
@@ -412,16 +449,19 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def optimizers_on_gpu(on_gpu: Callable[[Any], bool]) -> Iterator[None]:
-    """Have Dynamo take optimizers whose parameters are `on_gpu` for ones on a GPU.
+    """Have optimizers whose parameters are `on_gpu`, and what works on lists, do as on a GPU.
 
-    It makes those that have not stepped yet `capturable`, with step counts on the GPU, and calls
-    their ``_init_group`` for real, which asks whether fused steps are to be had.
+    Dynamo makes those that have not stepped yet `capturable`, with step counts on the GPU, and
+    calls their ``_init_group`` for real, which asks whether fused steps are to be had. Clipping
+    gradients asks whether ops on lists are.
     """
     from torch._dynamo.variables.optimizer import OptimizerVariable
     from torch.optim import optimizer
+    from torch.utils import _foreach_utils
 
     capturable = OptimizerVariable._set_capturable
-    devices = optimizer._get_fused_kernels_supported_devices
+    fused = optimizer._get_fused_kernels_supported_devices
+    listed = _foreach_utils._get_foreach_kernels_supported_devices
 
     def set_capturable(self: Any, tx: Any) -> Any:
         for group in self.value.param_groups:
@@ -430,11 +470,17 @@ def optimizers_on_gpu(on_gpu: Callable[[Any], bool]) -> Iterator[None]:
                 group["capturable"] = True
         return capturable(self, tx)
 
+    def with_fused() -> list[str]:
+        return [*fused(), "meta"]
+
+    def with_lists() -> list[str]:
+        return [*listed(), "meta"]
+
+    swap = mock.patch.object
     with (
-        mock.patch.object(OptimizerVariable, "_set_capturable", set_capturable),
-        mock.patch.object(
-            optimizer, "_get_fused_kernels_supported_devices", lambda: [*devices(), "meta"]
-        ),
+        swap(OptimizerVariable, "_set_capturable", set_capturable),
+        swap(optimizer, "_get_fused_kernels_supported_devices", with_fused),
+        swap(_foreach_utils, "_get_foreach_kernels_supported_devices", with_lists),
     ):
         yield
 
@@ -618,6 +664,8 @@ def lower(graph: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Written
         written.append(Written(str(getattr(code, "value", code)), read, wrote))
         return SimpleNamespace(call=lambda *_: None, recursively_apply_fns=None)
 
+    if not any(node.op.startswith("call") for node in graph.graph.nodes):
+        return Written("", 0, 0)  # such a graph it gives back as it is
     lowering = torch._inductor.graph.GraphLowering
     kept = {k: options[k] for k in _OPTIONS if k in options}
     with (
@@ -674,7 +722,10 @@ def believed_in(card: cards.Card) -> Iterator[None]:
             swap(CudaInterface, "is_bf16_supported", staticmethod(lambda *_, **__: True)),
             swap(triton, "triton_hash_with_backend", lambda: "on paper"),
             swap(scheduler, "has_triton", lambda *_: True),
-            # Its own would index a fake CUDA tensor, for which a CPU build has no device guard.
+            # Called as methods they have a device guard for CUDA, which a CPU build has not.
+            swap(torch.Tensor, "__invert__", torch.Tensor.bitwise_not),
+            swap(torch.Tensor, "__getitem__", _picked(torch.Tensor.__getitem__)),
+            swap(torch.Tensor, "copy_", _written_over),
             swap(
                 prims.lookup_seed,
                 "prim_meta_impl",
@@ -688,6 +739,24 @@ def believed_in(card: cards.Card) -> Iterator[None]:
         stack.callback(DeviceProperties.create.cache_clear)
         DeviceProperties.create.cache_clear()
         yield
+
+
+def _picked(stock: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def picked(tensor: Any, index: Any) -> Any:
+        """``tensor[index]``, for a number by the op that it comes to."""
+        import torch
+
+        plain = isinstance(index, int) and not isinstance(index, bool)
+        return torch.ops.aten.select.int(tensor, 0, index) if plain else stock(tensor, index)
+
+    return picked
+
+
+def _written_over(tensor: Any, source: Any, non_blocking: bool = False) -> Any:
+    """Tensor.copy_."""
+    import torch
+
+    return torch.ops.aten.copy_.default(tensor, source, non_blocking)
 
 
 def _scatter_of_shapes(target: Any, *_: Any) -> Any:

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernelcount.errors import NotMeasuredError
 from kernelcount.paper import adapter, host, rules, wrapper
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call, Log, call_of
@@ -160,8 +159,8 @@ def _place(graph: Any, places: dict[str, str]) -> None:
     def placed(value: Any) -> Any:
         if isinstance(value, torch.device):
             return torch.device(places.get(value.type, str(value)))
-        if isinstance(value, str) and value.partition(":")[0] == "cuda":
-            return places["cuda"]
+        if isinstance(value, str) and value.partition(":")[0] in ("cuda", "cpu"):
+            return places.get(value.partition(":")[0], value)
         return value
 
     for node in graph.nodes:
@@ -208,7 +207,13 @@ def _lower(graph: Graph, card: Card, scalars: Scalars) -> list[Call]:
         written = adapter.lower(module, inputs, graph.options)
     found = wrapper.calls(written.code)
     ops = _Ops(module, card.name)
-    calls = [made for call in found if (made := _made(call, ops)) is not None]
+    scalars_of_host = {n.name for n in module.graph.find_nodes(op="placeholder") if _is_host(n)}
+    calls = [
+        made
+        for call in found
+        if call.name.removesuffix(".item") not in scalars_of_host
+        and (made := _made(call, ops)) is not None
+    ]
     if calls:
         # Inductor's figures are for the whole graph; they stand at its first call.
         first = calls[0]
@@ -217,6 +222,10 @@ def _lower(graph: Graph, card: Card, scalars: Scalars) -> list[Call]:
             source=first.source,
         )  # fmt: skip
     return calls
+
+
+def _is_host(node: Any) -> bool:
+    return is_on(node.meta.get("val"), "cpu")
 
 
 def _nothing(_: Any) -> None:
@@ -230,6 +239,8 @@ def _made(call: wrapper.Call, ops: _Ops) -> Call | None:
         return Call(call.name, rules.Cost(0, 1))
     if call.kind == "sync":
         return Call(call.name, rules.Cost(0, 1))
+    if call.kind == "branch":
+        return Call(call.name, rules.Cost(0, exact=False))
     if call.kind == "unknown":
         return Call(call.name, rules.Cost(0, exact=False), unknown=True)
     known = ops.next(call.name)
@@ -294,27 +305,53 @@ def _write_out_scalars(module: Any, original: Any) -> None:
 def _retargeted(graph: Graph, scalars: Scalars) -> tuple[Any, list[Any]]:
     """A copy of a graph with fake CUDA tensors for those of the GPU, its values worked out anew."""
     import torch
-    from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 
     mode = adapter.new_fake_mode(graph.inputs)
 
     def fake(value: Any) -> Any:
+        if isinstance(value, torch.fx.GraphModule):  # a branch, or the body of a loop
+            return _copied(value, fake)
         if not isinstance(value, torch.Tensor):
             return value
         there = "cpu" if adapter.unique_id(value) in scalars else _TO_LOWER[device_of(value).type]
         return adapter.fake_like(value, there, mode)
 
-    copy = torch.fx.Graph()
-    output = copy.graph_copy(graph.module.graph, {})
-    original = next(n for n in reversed(graph.module.graph.nodes) if n.op == "output")
-    copy.output(output).meta = dict(original.meta)
-    names = {n.target for n in graph.module.graph.nodes if n.op == "get_attr"}
-    attributes = {n: fake(getattr(graph.module, n)) for n in names}
-    module = torch.fx.GraphModule(attributes or torch.nn.Module(), copy)
-    _write_out_scalars(module, graph.module)
-    _place(module.graph, _TO_LOWER)
-    module.recompile()
+    module = _copied(graph.module, fake)
     inputs = [fake(value) for value in graph.inputs]
     with torch.no_grad():
-        FakeTensorProp(module, mode).propagate_dont_convert_inputs(*inputs)
+        _propagate(module, mode, inputs)
     return module, inputs
+
+
+def _copied(original: Any, fake: Callable[[Any], Any]) -> Any:
+    """A copy of a module of graphs whose tensors and devices are those of the lowering."""
+    import torch
+
+    copy = torch.fx.Graph()
+    output = copy.graph_copy(original.graph, {})
+    last = next(n for n in reversed(original.graph.nodes) if n.op == "output")
+    copy.output(output).meta = dict(last.meta)
+    names = {n.target for n in original.graph.nodes if n.op == "get_attr"}
+    attributes = {n: fake(getattr(original, n)) for n in names}
+    module = torch.fx.GraphModule(attributes or torch.nn.Module(), copy)
+    _write_out_scalars(module, original)
+    _place(module.graph, _TO_LOWER)
+    module.recompile()
+    return module
+
+
+def _propagate(module: Any, mode: Any, inputs: Sequence[Any]) -> Any:
+    """Work the values of a module's graph out anew, in its branches too; what it gives."""
+    import torch
+    from torch.fx.passes.fake_tensor_prop import FakeTensorProp
+
+    class Propagation(FakeTensorProp):  # type: ignore[misc]
+        """Follows the graphs that ops take as arguments."""
+
+        def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+            value = super().get_attr(target, args, kwargs)
+            if not isinstance(value, torch.fx.GraphModule):
+                return value
+            return lambda *given: _propagate(value, mode, given)
+
+    return Propagation(module, mode).propagate_dont_convert_inputs(*inputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +24,8 @@ from kernelcount.paper.values import NoValue, Values
 # What Dynamo and Inductor read once, as they are imported: torch/_dynamo/config.py and
 # torch/_inductor/config.py.
 _READ_BY_TORCH = ("TORCH", "TRITON")
+# As Dynamo has it where an op fails in a trace.
+_GOT = re.compile(r"^ *Explanation: Dynamo failed .*: got (.*)", re.MULTILINE)
 _NAMED = 8  # calls named in a note before the rest is left out
 
 
@@ -194,8 +197,12 @@ def _not_done(error: Exception) -> KernelcountError | None:
         return inner or error  # type: ignore[return-value]
     if (reason := cuda.undone(error)) is not None:
         return reason
+    text = str(inner or error).strip()
+    line = next(iter(text.splitlines()), "")
+    if (got := _GOT.search(text)) is not None:
+        line = got[1]
     if inner is not None:
-        said = f"{type(inner).__name__}: {next(iter(str(inner).strip().splitlines()), '')}"
+        said = f"{type(inner).__name__}: {line}"
         return NotMeasuredError(f"torch.compile fails here, as it may not on a GPU: {said}")
     return None
 

@@ -13,7 +13,7 @@ from typing import Any
 from kernelcount.devices.aten import effect
 from kernelcount.paper import adapter, rules
 from kernelcount.paper.log import Log
-from kernelcount.paper.places import STAND_IN, is_on, redirected
+from kernelcount.paper.places import STAND_IN, is_on, redirected, refuse_layouts
 from kernelcount.paper.steps import leaves
 from kernelcount.paper.values import Values
 
@@ -26,6 +26,8 @@ def make(log: Log, values: Values, composites: Composites) -> Any:
     class OnPaper(adapter.dispatch_mode()):  # type: ignore[misc]
         """Runs each op on shapes and values, and notes it."""
 
+        supports_higher_order_operators = True  # torch.cond and its like come here, too
+
         @classmethod
         def ignore_compile_internals(cls) -> bool:
             """So that Dynamo compiles while it is active."""
@@ -36,6 +38,9 @@ def make(log: Log, values: Values, composites: Composites) -> Any:
         ) -> Any:
             if adapter.tracing() or any(map(adapter.is_fake, types)):
                 return func(*args, **(kwargs or {}))
+            if adapter.is_higher_order(func):
+                with self:
+                    return adapter.in_eager(func, args, kwargs or {})
             args = tuple(map(redirected, args))
             kwargs = {name: redirected(value) for name, value in (kwargs or {}).items()}
             if kwargs.get("pin_memory"):
@@ -74,6 +79,7 @@ class _Run:
             if adapter.is_mutable(self.func):
                 self.values.keep(self._changed())
             return self.func(*self.args, **self.kwargs)
+        refuse_layouts(self.given)
         try:
             result = self.func(*self.args, **self.kwargs)
         except (NotImplementedError, RuntimeError) as error:
@@ -82,6 +88,7 @@ class _Run:
                 raise
             result = self.values.ask(self.func, self.args, self.kwargs, self._changed())
         else:
+            refuse_layouts(leaves(result))
             if not self.func.is_view:
                 self.values.follow(self.func, self.args, self.kwargs, result, self._changed())
         self.log.note_op(self.op(result))

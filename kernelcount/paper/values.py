@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakValueDictionary, finalize
 
 from kernelcount.paper.adapter import unique_id
-from kernelcount.paper.places import STAND_IN, is_on
+from kernelcount.paper.places import STAND_IN, is_on, refuse_layouts
 from kernelcount.paper.steps import Memory, Place, Step, leaves, mapped, needed
 
 LIMIT = 4 << 30
@@ -79,6 +79,7 @@ class Values:
             result = step.result(self._contents)
         finally:
             step.forget()
+        refuse_layouts(leaves(result))
         if changed:
             return changed[0] if hasattr(result, "dtype") else result and type(result)(changed)
         to_host = str(kwargs.get("device", "")).startswith("cpu")
