@@ -135,15 +135,13 @@ def _refusal(node: Any, why: str) -> NotMeasuredError:
 
 def _part_constant(graph: Any, node: Any, work: set[Any]) -> None:
     """Have what is made on the host say so, but for a scalar that the GPU's work takes."""
-    import torch
-
     if "device" in node.kwargs or not _is_on_host(node):
         return
     late = [u for u in node.users if u not in work and u.op in _CALLS and _is_on_host(u)]
     if not _is_scalar(node):
         # What goes on to the GPU is made there: torch's folding of constants cannot copy it.
-        host = "cpu" if _reaches_gpu(node) else torch.device("cpu")
-        node.kwargs = {**node.kwargs, "device": host}
+        if not _reaches_gpu(node):
+            node.kwargs = {**node.kwargs, "device": "cpu"}
     elif late:
         with graph.graph.inserting_after(node):
             twin = graph.graph.node_copy(node)

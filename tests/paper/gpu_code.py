@@ -151,6 +151,10 @@ def made_on_the_host(a):
     return a + 1, torch.ones(8, 4) * 2, torch.arange(3), [torch.zeros(2)]
 
 
+def works_on_the_host(a):
+    return a + 1, torch.ones(4, 4) @ torch.ones(4, 4)
+
+
 def back_to_the_host(a):
     return (a * 2).cpu()
 

@@ -48,6 +48,7 @@ FUSES = "in compiled code: whether Inductor fuses across it is not known here"
         ("listed", "1", "1"),
         ("made_on_the_host", "1", "1"),
         ("back_to_the_host", "1", "1"),
+        ("works_on_the_host", "1", "1"),
         ("printed", "1", "1"),
         ("goes_on_without_casts", "3", "1"),
     ],
@@ -68,7 +69,7 @@ def test_code_for_a_gpu_is_counted_or_refused_in_words(name, eager, compiled):
         ("pinned", "2"),
         ("marked", "1"),
         ("to_numpy", "1"),
-        ("sparse", "sparse tensors are not followed on paper"),
+        ("sparse", "tensors with layout sparse_coo are not counted on paper"),
         (
             "without_a_fake",
             "an op of the user's has no fake implementation (torch.library.register_fake), so what "
