@@ -59,7 +59,9 @@ class PretendedGpu:
         made = composites.for_card(self.card, self._log)
         mode = make(self._log, self.values, made)
         attention = composites.attention(made)
-        seen = pretend.AGpu(self.card, self._log.note_open, compiles=compiles)
+        seen = pretend.AGpu(
+            self.card, self._log.note_open, compiles=compiles, seed=self.values.seed
+        )
         with seen, composites.under_autograd(made), self._compiler.ready(attention):
             with adapter.told_of_compiling(seen.lift, seen.put_on), mode:
                 try:

@@ -29,11 +29,20 @@ class AGpu:
 
     It is lifted while torch compiles: its compiler looks at the tensor class that is changed here.
     `compiles`: whether the user's code is to be compiled. Then ``torch.tensor`` is left alone,
-    since a compiled function guards on it. `notice` is told of what runs on a GPU uncounted.
+    since a compiled function guards on it. `notice` is told of what runs on a GPU uncounted, and
+    `seed` of each seed for the GPU's random numbers.
     """
 
-    def __init__(self, card: Card, notice: Callable[[str], None], *, compiles: bool) -> None:
+    def __init__(
+        self,
+        card: Card,
+        notice: Callable[[str], None],
+        *,
+        compiles: bool,
+        seed: Callable[[int], None],
+    ) -> None:
         self._card, self._notice, self._compiles = card, notice, compiles
+        self._seed = seed
         self._kept = ExitStack()
         self._patches: ExitStack | None = None
 
@@ -42,7 +51,7 @@ class AGpu:
 
         self._kept.enter_context(adapter.cuda_not_started())
         # A compiled function guards on the functions that it calls, so these must stay the same.
-        _replace(self._kept, torch.cuda, _cuda(self._card))
+        _replace(self._kept, torch.cuda, _cuda(self._card, self._seed))
         shown = torch.compiler.disable(_representation(self._notice))
         _replace(self._kept, torch.Tensor, {"__repr__": shown})
         if not self._compiles:
@@ -170,7 +179,7 @@ def _factories() -> dict[str, Any]:
     return {"tensor": made, "as_tensor": taken}
 
 
-def _cuda(card: Card) -> dict[str, Callable[..., Any]]:
+def _cuda(card: Card, seed: Callable[[int], None]) -> dict[str, Callable[..., Any]]:
     """What is asked of torch.cuda most, answered as for one card."""
     import torch
 
@@ -190,8 +199,8 @@ def _cuda(card: Card) -> dict[str, Callable[..., Any]]:
         "get_device_name": lambda *_: f"NVIDIA {card.name}",
         "get_device_capability": lambda *_: card.capability,
         "get_device_properties": lambda *_: device_properties(card),
-        "manual_seed": lambda *_: None,
-        "manual_seed_all": lambda *_: None,
+        "manual_seed": seed,
+        "manual_seed_all": seed,
         "empty_cache": lambda: None,
         "is_bf16_supported": lambda *_, **__: card.capability >= (8, 0),
     }
