@@ -94,6 +94,10 @@ def answers(card: Card, scene: Scene) -> dict[str, Function]:
 
         return answered
 
+    def manual_seed(seed: int) -> None:
+        if scene.values is not None:
+            scene.values.seed(int(seed))
+
     @contextmanager
     def nvtx_range(*_: Any, **__: Any) -> Iterator[None]:
         yield
@@ -101,6 +105,8 @@ def answers(card: Card, scene: Scene) -> dict[str, Function]:
     rows: dict[str, Function] = {name: constant(None) for name in _DO_NOTHING}
     rows |= {name: idle(0) for name in _IN_USE}
     rows |= {
+        "cuda.random.manual_seed": manual_seed,
+        "cuda.random.manual_seed_all": manual_seed,
         "cuda.device_count": constant(1),
         "cuda.get_device_name": constant(full_name(card)),
         "cuda.get_device_capability": constant(card.capability),
@@ -122,8 +128,8 @@ def answers(card: Card, scene: Scene) -> dict[str, Function]:
 
 _DO_NOTHING = (
     "cuda.init", "cuda.set_device", "cuda.ipc_collect", "cuda.set_sync_debug_mode",
-    "cuda.random.manual_seed", "cuda.random.manual_seed_all", "cuda.random.seed",
-    "cuda.random.seed_all", "cuda.memory.empty_cache", "cuda.memory.reset_peak_memory_stats",
+    "cuda.random.seed", "cuda.random.seed_all", "cuda.memory.empty_cache",
+    "cuda.memory.reset_peak_memory_stats",
     "cuda.memory.reset_accumulated_memory_stats", "cuda.memory.reset_max_memory_allocated",
     "cuda.memory.reset_max_memory_cached", "cuda.memory.set_per_process_memory_fraction",
     "cuda.nvtx.mark", "cuda.nvtx.range_end", "cuda.profiler.start", "cuda.profiler.stop",

@@ -247,7 +247,11 @@ def _listed(names: Counter[str]) -> str:
 
 def _plain(name: str) -> str:
     """``aten::mm``, ``aten.mm.default`` and ``extern_kernels.mm`` are all mm, as in a trace."""
-    if "::" not in name and "." in name:
-        namespace, op, *_ = name.split(".")
+    if match := _OP.fullmatch(name):
+        namespace, op = match.groups()
         name = op if namespace == "extern_kernels" else f"{namespace}::{op}"
     return name.removeprefix("aten::")
+
+
+# A call in Inductor's code, or an overload as torch writes it: namespace.op, namespace.op.overload.
+_OP = re.compile(r"([a-z]\w*)\.(\w+)(?:\.\w+)?")

@@ -18,6 +18,8 @@ from kernelcount.paper.steps import leaves
 
 _CALLS = ("call_function", "call_method")
 _SOURCES = ("placeholder", "get_attr")
+_MOVES = ("to", "cuda")
+_RANDOM = ("rand", "normal", "bernoulli")
 # They have no name of a method: operator.iadd and others change what stands on their left.
 _IN_PLACE = frozenset(
     {"iadd", "iand", "ifloordiv", "imod", "imul", "ior", "ipow", "isub", "itruediv", "setitem"}
@@ -48,23 +50,47 @@ def take_out(graph: Any) -> HostPart | None:
 
     Raises NotMeasuredError where it cannot be parted from the GPU's.
     """
+    _convert_before_leaving(graph)
     nodes = list(graph.graph.nodes)
     own = _own(nodes)
-    work = {n for n in own if n.op in _CALLS and _is_host_work(n)}
+    work = {n for n in own if n.op in _CALLS and any(map(_is_on_host, n.all_input_nodes))}
+    work |= {n for n in nodes if _is_sent(n, own)}
     _refuse_what_mixes(nodes, own)
+    outside = [n for n in nodes if any(_takes(u, n, own, work) for u in n.users)]
     for node in own:
-        if node.op in _CALLS and not node.all_input_nodes:
-            _part_constant(graph, node, work)
-    outside = [n for n in nodes if _is_wanted(n, own, work)]
+        if _is_made(node):  # what is left of it is a constant of the GPU's work
+            node.kwargs = {k: v for k, v in node.kwargs.items() if k != "device"}
     if not work and not outside:
         return None
     _check_order(nodes, work)
     part = HostPart(_module(graph, nodes, work, outside), [_value(n) for n in outside])
-    _replace_by_inputs(graph, outside, work)
+    _replace_by_inputs(graph, outside, own, work)
     for node in reversed(nodes):
         if node in work or (node in own and node.op != "placeholder" and not node.users):
             graph.graph.erase_node(node)
     return part
+
+
+def _takes(user: Any, node: Any, own: dict[Any, None], work: set[Any]) -> bool:
+    """Whether a user that is left in the graph takes the node's result as an input of its own.
+
+    Work is done outside for all of them. What is only made there, such as zeros, stays a constant
+    for the GPU's work, into which Inductor folds it.
+    """
+    if user in work:
+        return False
+    if node in work:
+        return True
+    if node not in own or not _is_made(node):
+        return False
+    on_gpu = user.op in _CALLS and not _is_on_host(user)
+    folded = on_gpu and (_is_scalar(node) or user.target in _MOVES)
+    return not folded or _name(node).startswith(_RANDOM)
+
+
+def _is_made(node: Any) -> bool:
+    """Whether a host tensor is made of none."""
+    return node.op in _CALLS and not node.all_input_nodes and _is_on_host(node)
 
 
 def _value(node: Any) -> Any:
@@ -98,18 +124,34 @@ def _own(nodes: list[Any]) -> dict[Any, None]:
     return own
 
 
-def _is_host_work(node: Any) -> bool:
-    """Whether it is work on a tensor without dimensions, or with one."""
-    given = [n for n in node.all_input_nodes if _is_on_host(n)]
-    return bool(given) and (_is_scalar(node) or any(map(_is_scalar, given)))
+def _is_sent(node: Any, own: dict[Any, None]) -> bool:
+    """Whether a scalar goes from the host to the GPU, which would be no change of place."""
+    given = node.all_input_nodes
+    found = list(_tensors(_value(node)))
+    return (
+        node.op == "call_method"
+        and bool(found)
+        and all(device_of(t).type != "cpu" and t.dim() == 0 for t in found)
+        and bool(given)
+        and all(n in own and _is_scalar(n) for n in given)
+    )
 
 
-def _is_wanted(node: Any, own: dict[Any, None], work: set[Any]) -> bool:
-    """Whether the rest takes it: work for whatever is left, a constant where it is given back."""
-    if node in work:
-        return any(user not in work for user in node.users)
-    constant = node in own and node.op in _CALLS and not node.all_input_nodes
-    return constant and _is_scalar(node) and any(u.op == "output" for u in node.users)
+def _convert_before_leaving(graph: Any) -> None:
+    """What goes to the host as another dtype is converted on the GPU first, as a GPU's graph is.
+
+    After `_to_copy` in torch/_decomp/decompositions.py, which looks for a CPU as the target.
+    """
+    for node in graph.graph.find_nodes(op="call_method", target="to"):
+        source, made = _value(node.args[0]), _value(node)
+        if not hasattr(source, "layout") or not hasattr(made, "layout"):
+            continue
+        leaves_gpu = device_of(source).type != "cpu" and device_of(made).type == "cpu"
+        if leaves_gpu and source.dtype != made.dtype:
+            with graph.graph.inserting_before(node):
+                converted = graph.graph.call_method("to", (node.args[0], made.dtype))
+            converted.meta["example_value"] = source.to(made.dtype)
+            node.replace_input_with(node.args[0], converted)
 
 
 def _refuse_what_mixes(nodes: list[Any], own: dict[Any, None]) -> None:
@@ -133,38 +175,13 @@ def _refusal(node: Any, why: str) -> NotMeasuredError:
     )
 
 
-def _part_constant(graph: Any, node: Any, work: set[Any]) -> None:
-    """Have what is made on the host say so, but for a scalar that the GPU's work takes."""
-    if "device" in node.kwargs or not _is_on_host(node):
-        return
-    late = [u for u in node.users if u not in work and u.op in _CALLS and _is_on_host(u)]
-    if not _is_scalar(node):
-        # What goes on to the GPU is made there: torch's folding of constants cannot copy it.
-        if not _reaches_gpu(node):
-            node.kwargs = {**node.kwargs, "device": "cpu"}
-    elif late:
-        with graph.graph.inserting_after(node):
-            twin = graph.graph.node_copy(node)
-        twin.kwargs = {**node.kwargs, "device": "cpu"}
-        for user in late:
-            user.replace_input_with(node, twin)
-
-
-def _reaches_gpu(node: Any) -> bool:
-    """Whether something on the GPU comes of it."""
-    waiting, seen = [node], {node}
-    while waiting:
-        users = [u for u in waiting.pop().users if u not in seen and u.op in _CALLS]
-        if any(list(_tensors(_value(u))) and not _is_on_host(u) for u in users):
-            return True
-        seen.update(users)
-        waiting += users
-    return False
+def _name(node: Any) -> str:
+    return node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
 
 
 def _changed_by(node: Any) -> list[Any]:
     """The nodes that this one changes in place."""
-    name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
+    name = _name(node)
     by_name = name.endswith("_") and not name.endswith("__")
     if by_name or name in _IN_PLACE:
         return [n for n in leaves(node.args[0]) if hasattr(n, "users")]
@@ -177,7 +194,7 @@ def _check_order(nodes: list[Any], work: set[Any]) -> None:
     for node in nodes:
         for changed in _changed_by(node) if node in work else ():
             others = (u for u in changed.users if u not in work)
-            if not _is_scalar(changed) or any(place[u] < place[node] for u in others):
+            if any(place[u] < place[node] for u in others):
                 raise _refusal(node, "changes what was needed before")
 
 
@@ -198,7 +215,9 @@ def _module(graph: Any, nodes: list[Any], work: set[Any], outside: list[Any]) ->
     return torch.fx.GraphModule(graph, part)
 
 
-def _replace_by_inputs(graph: Any, outside: list[Any], work: set[Any]) -> None:
+def _replace_by_inputs(
+    graph: Any, outside: list[Any], own: dict[Any, None], work: set[Any]
+) -> None:
     last = [n for n in graph.graph.nodes if n.op == "placeholder"]
     first = next(iter(graph.graph.nodes))
     for index, node in enumerate(outside):
@@ -210,4 +229,4 @@ def _replace_by_inputs(graph: Any, outside: list[Any], work: set[Any]) -> None:
         taken.meta["example_value"] = _value(node)
         adapter.as_intermediate(taken)
         last.append(taken)
-        node.replace_all_uses_with(taken, lambda u, n=node: n in work or u.op == "output")
+        node.replace_all_uses_with(taken, lambda u, n=node: _takes(u, n, own, work))

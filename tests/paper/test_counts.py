@@ -47,6 +47,7 @@ def exact(outcomes):
         ("compiled_already", (2, 1)),
         ("scales_by_the_host", (1, 1)),
         ("gives_back_to_the_host", (1, 1)),
+        ("converts_for_the_host", (1, 1)),
         ("makes_on_the_host", (1, 1)),
         ("by_a_list", (1, 1)),
     ],
