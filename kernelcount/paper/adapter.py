@@ -300,6 +300,13 @@ def overload_of(name: str) -> Any:
     return getattr(packet, overload or "default", None)
 
 
+def is_cast(op: Any) -> bool:
+    """Whether CUDA's autocast acts on an overload."""
+    import torch
+
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "AutocastCUDA"))
+
+
 def under_autocast(library: Any, name: str, function: Any) -> None:
     """Have torch's dispatcher call `function` for an op while CUDA's autocast is on."""
     with warnings.catch_warnings():
