@@ -643,11 +643,13 @@ def compile_with(
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What Inductor wrote for a graph: its Python code, and the bytes read and written."""
+    """What Inductor wrote for a graph: its Python code, and the bytes that its parts move.
+
+    A part, in order, is what becomes a kernel or a library call; bytes are read and written.
+    """
 
     code: str
-    read: int
-    written: int
+    traffic: tuple[tuple[int, int], ...] = ()
 
 
 # What of Inductor's options decides which kernels there are; the rest is about running them.
@@ -666,13 +668,12 @@ def lower(graph: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Written
 
     def stopped(lowering: Any) -> Any:
         code, _ = lowering.codegen()
-        traffic = list(map(_traffic, lowering.scheduler.nodes))
-        read, wrote = sum(r for r, _ in traffic), sum(w for _, w in traffic)
-        written.append(Written(str(getattr(code, "value", code)), read, wrote))
+        traffic = tuple(t for t in map(_traffic, lowering.scheduler.nodes) if any(t))
+        written.append(Written(str(getattr(code, "value", code)), traffic))
         return SimpleNamespace(call=lambda *_: None, recursively_apply_fns=None)
 
     if not any(node.op.startswith("call") for node in graph.graph.nodes):
-        return Written("", 0, 0)  # such a graph it gives back as it is
+        return Written("")  # such a graph it gives back as it is
     lowering = torch._inductor.graph.GraphLowering
     kept = {k: options[k] for k in _OPTIONS if k in options}
     with (
@@ -684,7 +685,7 @@ def lower(graph: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Written
         compile_fx_inner(graph, list(inputs), **kept)
     if not written:
         if not any(node.op == "call_function" for node in graph.graph.nodes):
-            return Written("", 0, 0)  # Inductor writes no code for what computes nothing
+            return Written("")  # Inductor writes no code for what computes nothing
         raise NotMeasuredError("Inductor lowered a graph without writing code for it")
     return written[0]
 

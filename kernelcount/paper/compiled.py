@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kernelcount.paper import adapter, host, rules, wrapper
@@ -214,14 +214,22 @@ def _lower(graph: Graph, card: Card, scalars: Scalars) -> list[Call]:
         if call.name.removesuffix(".item") not in scalars_of_host
         and (made := _made(call, ops)) is not None
     ]
-    if calls:
-        # Inductor's figures are for the whole graph; they stand at its first call.
-        first = calls[0]
-        calls[0] = Call(
-            first.name, first.cost, written.read, written.written, first.generated,
-            source=first.source,
-        )  # fmt: skip
-    return calls
+    return _with_bytes(calls, written.traffic)
+
+
+def _with_bytes(calls: list[Call], traffic: Sequence[tuple[int, int]]) -> list[Call]:
+    """The calls with the bytes of each, as far as Inductor's parts are one to one with them.
+
+    Where they are not, those of all stand at the first, and none is known apart.
+    """
+    if len(calls) == len(traffic):
+        pairs = zip(calls, traffic, strict=True)
+        return [replace(c, read=read, written=written) for c, (read, written) in pairs]
+    together = [replace(call, apart=False) for call in calls]
+    if together:
+        total = (sum(read for read, _ in traffic), sum(written for _, written in traffic))
+        together[0] = replace(together[0], read=total[0], written=total[1])
+    return together
 
 
 def _is_host(node: Any) -> bool:

@@ -217,9 +217,15 @@ def _records(calls: Iterable[Call]) -> Records:
     index = array("i")
     for call in calls:
         label = None if call.generated else _plain(call.name)
-        for activity, count in (("copy", call.cost.copies), ("kernel", call.cost.kernels)):
-            work = Work(call.name, activity, label)  # type: ignore[arg-type]
-            index.extend([works.setdefault(work, len(works))] * count)
+        # Of a call that is several kernels only all bytes are known: they stand at the first.
+        moved = (call.read, call.written) if call.apart else (None, None)
+        nothing = (0, 0) if call.apart else (None, None)
+        kinds = ["kernel"] * call.cost.kernels + ["copy"] * call.cost.copies
+        for activity in kinds:
+            read, written = moved
+            work = Work(call.name, activity, label, read=read, written=written)  # type: ignore[arg-type]
+            index.append(works.setdefault(work, len(works)))
+            moved = nothing
     n = len(index)
     untimed = array("q", [NO_TIME]) * n
     lanes = (Lane("0", "paper"),)

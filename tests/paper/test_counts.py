@@ -254,3 +254,12 @@ def test_what_paper_cannot_give_is_refused_before_anything_starts(flags, said):
     job = Job(f"{FUNCTIONS}:add_relu", **flags)
     with pytest.raises(UsageError, match=said):
         app.check_job(job)
+
+
+@pytest.mark.parametrize("name", ["add_relu", "masked", "trains", "drops"])
+def test_the_bytes_of_all_kernels_are_those_of_the_variant(name):
+    for outcome in count(name).values():
+        moved = [(row.read, row.written) for row in outcome.rows()]
+        assert moved
+        total = tuple(map(sum, zip(*moved, strict=True)))
+        assert total == (outcome.paper.read, outcome.paper.written)
