@@ -19,7 +19,13 @@ from kernelcount.paper.places import STAND_IN, device_of, is_gpu, is_on, redirec
 from kernelcount.paper.scene import Scene
 
 # These parts of torch act for the user: to them a tensor on the stand-in is on the GPU.
-_FOR_THE_USER = ("torch.nn", "torch.optim", "torch.utils.checkpoint", "torch.distributions")
+_FOR_THE_USER = (
+    "torch.nn",
+    "torch.optim",
+    "torch.utils.checkpoint",
+    "torch.distributions",
+    "torch._higher_order_ops.associative_scan",
+)
 
 # What keeps the user's state must know that there is no memory to keep.
 _TOLD_THE_TRUTH = ("torch.", "kernelcount.state")

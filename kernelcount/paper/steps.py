@@ -106,7 +106,9 @@ class Step:
         """Whether it draws random numbers."""
         import torch
 
-        return torch.Tag.nondeterministic_seeded in self.func.tags
+        # Inductor's own bear no tag.
+        inductors = self.func.name().startswith("prims::inductor_")
+        return inductors or torch.Tag.nondeterministic_seeded in self.func.tags
 
     def changes(self, memories: list[Memory]) -> None:
         """It writes into memories that are there."""
