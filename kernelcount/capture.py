@@ -34,6 +34,7 @@ from kernelcount.model import (
     Price,
     Target,
     Unmeasured,
+    Work,
 )
 from kernelcount.operations import read_operations
 from kernelcount.paper.gpu import PretendedGpu
@@ -256,8 +257,9 @@ def _measure_on_paper(
     records, paper, noted = gpu.counted()
     capture = Capture(variant.name, records=records, basis="paper", paper=paper)
     steady = _Steady(capture, not compiled, [_work_done(capture)], compiled)
-    notes = [*subject.notes, *_compile_notes(this, steady), *noted]
-    if gpu.values.active and (state.mutated or state.module_changed):
+    notes = [*subject.notes, *_compile_notes(this, steady)]
+    notes += [note for note in noted if note not in notes]
+    if gpu.values.asked and (state.mutated or state.module_changed):
         notes.append(Note("not-restored", _NOT_RESTORED))
     return _with_context(steady, subject, notes)
 

@@ -17,9 +17,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import msgspec
 
@@ -191,27 +193,31 @@ class _Session:
         others = {v.name: _beside(job.spec, v.spec) for v in asked if v.spec is not None}
         maker = None if job.maker is None else _maker_beside(job.spec, job.maker)
         # The user's module comes before all else of torch: it may say by the environment which GPU
-        # is to be seen, or how Inductor is to work.
+        # is to be seen, or how Inductor is to work. On paper the card comes before it, and the
+        # compiler with it: the module may put tensors there, and call what it has compiled.
+        self.device: Any = gpu.of_card(job.gpu) if _is_for_paper(job) else None
         send(Loading())
         send(Progress(f"importing {_printable(job.spec)}"))
-        self.loaded = self._load(job.spec)
-        self._maker = self._find_maker(maker)
-        self.functions: dict[str, Callable[..., Any]] = {
-            v.name: self._load(others[v.name]).function
-            if v.name in others
-            else self.loaded.function
-            for v in asked
-        }
+        with nullcontext() if self.device is None else self.device.importing():
+            self.loaded = self._load(job.spec)
+            self._maker = self._find_maker(maker)
+            self.functions: dict[str, Callable[..., Any]] = {
+                v.name: self._load(others[v.name]).function
+                if v.name in others
+                else self.loaded.function
+                for v in asked
+            }
         send(Loaded())
         send(Progress("importing the compiler"))
         compiler.load()
         for variant in asked:
             variants.check_backend(variant)
-        self.device: Any
-        self.device, self.device_name = devices.choose(job.device)
-        if self.device.kind == "paper":
-            if job.traces:
-                raise UsageError(paper.NO_TRACE)
+        chosen, self.device_name = devices.choose(job.device)
+        if chosen.kind == "paper" and job.traces:
+            raise UsageError(paper.NO_TRACE)
+        if chosen.kind != "paper":
+            self.device = chosen
+        elif self.device is None:
             self.device = gpu.of_card(job.gpu)
         self.environment = replace(self.device.environment(), kernelcount=__version__)
         self._evaluate()
@@ -225,7 +231,12 @@ class _Session:
         try:
             return target.load(spec)
         except UserCodeError as error:
-            failure = _failure(error.__cause__ or error, None)
+            from kernelcount.paper import cuda
+
+            cause = error.__cause__ or error
+            if self.device is not None:
+                cause = cuda.undone(cause) or cause
+            failure = _failure(cause, None)
             if failure.code == NotMeasuredError.code:
                 raise NotMeasuredError(f"importing {spec}: {failure.reason}") from None
             raise
@@ -300,7 +311,7 @@ class _Session:
             self._subjects.clear()  # the arguments of another size would only take memory
             self.send(Progress("making the inputs"))
             try:
-                self._with_values(lambda: self._made(size))
+                self._made(size)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001  the user's maker may raise anything
@@ -311,17 +322,6 @@ class _Session:
                     raise failure.error() from None
                 return failure
         return self._subjects[size]
-
-    def _with_values(self, do: Callable[[], Any]) -> Any:
-        """What `do` gives; on paper once more with values, where the user's code asks for one."""
-        from kernelcount.paper.values import ValueNeeded
-
-        try:
-            return do()
-        except ValueNeeded as needed:
-            self.device.use_values(needed.op)
-            self._subjects.clear()
-        return do()
 
     def _made(self, size: int | None) -> Any:
         if size not in self._subjects:
@@ -335,6 +335,7 @@ class _Session:
         with self.device.prepare():
             self._move_modules()
             arguments = self._arguments(size, self.job.seed)
+        on_paper = self.device.kind == "paper"
         described = tuple(map(_printable, inputs.describe(arguments)))
         return Subject(
             target=Target(_printable(self.job.spec), described),
@@ -347,8 +348,25 @@ class _Session:
             no_grad=self.job.no_grad,
             reference=self.job.reference,
             cold=self.job.cold,
-            notes=tuple(_global_notes()),
+            notes=(
+                *_global_notes(),
+                *self._chosen_notes(),
+                *(self.device.value_notes() if on_paper else ()),
+            ),
         )
+
+    def _chosen_notes(self) -> list[Note]:
+        """Why this is on paper, where a GPU is here that cannot be counted on."""
+        import torch
+
+        chosen = self.job.device is None and self.device.kind == "paper"
+        if not (chosen and torch.backends.mps.is_available()):
+            return []
+        detail = (
+            "MPS keeps no record of its kernels: these are an "
+            f"{self.environment.device}'s, on paper, and not this GPU's"
+        )
+        return [Note("mps", detail)]
 
     def _move_modules(self) -> None:
         from kernelcount.state import module_of
@@ -382,13 +400,11 @@ class _Session:
             try:
                 if variant.spec is not None:
                     inputs.check_fit(function, self._made(step.size).arguments)
-                outcome: Outcome = self._with_values(
-                    lambda: capture.measure(
-                        self._made(step.size),
-                        self._way(step.variant),
-                        Path(folder),
-                        lambda text: self.send(Progress(text)),
-                    )
+                outcome: Outcome = capture.measure(
+                    self._made(step.size),
+                    self._way(step.variant),
+                    Path(folder),
+                    lambda text: self.send(Progress(text)),
                 )
             except KeyboardInterrupt:
                 raise
@@ -399,6 +415,29 @@ class _Session:
             if step.trace is not None and (problem := _keep(folder, Path(step.trace))):
                 self.send(Unwritten(problem))
         return outcome
+
+
+def _is_for_paper(job: Job) -> bool:
+    """Whether a job will be done on paper, told without starting a GPU, before the user's code."""
+    from kernelcount import devices
+
+    if job.device is not None:
+        return devices.parse(job.device)[0].kind == "paper"
+    return not _may_have_a_gpu() and devices.choose(None)[0].kind == "paper"
+
+
+def _may_have_a_gpu() -> bool:
+    """Whether there may be a GPU, told without starting one.
+
+    CUDA that is started has settled which GPUs the process sees; NVML tells without that. Of other
+    makers' GPUs nothing is known before.
+    """
+    import torch
+
+    if torch.version.xpu is not None:
+        return True
+    with mock.patch.dict(os.environ, {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}):
+        return bool(torch.cuda.is_available())
 
 
 def _beside(target: str, spec: str) -> str:
@@ -444,6 +483,9 @@ def _failure(error: BaseException, size: int | None) -> _Failure:
         text = f"this needs CUDA, and there is none here ({_first_line(text)})"
         return _Failure(text, text, NotMeasuredError.code)
     line = f"raised {type(error).__name__}: {_first_line(text)}".removesuffix(": ")
+    # torch.compile's errors say in their first line only of which kind they are.
+    if explained := next((x for x in text.splitlines() if x.startswith("  Explanation: ")), None):
+        line = _first_line(f"{line}: {explained.removeprefix('  Explanation: ')}")
     if isinstance(error, SystemExit):
         code = "" if error.code is None else _first_line(_printable(repr(error.code)))
         line = f"the function called sys.exit({code})"

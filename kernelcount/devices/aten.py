@@ -56,6 +56,8 @@ def effect(name: str) -> Effect:
         overloads = [getattr(packet, o) for o in packet.overloads() if not o.endswith("out")]
     except AttributeError:
         return "work"
+    # torch 2.11 has overloads for named dimensions, all made of others; 2.13 has none any more.
+    overloads = [o for o in overloads if "name" not in o._overloadname.lower()] or overloads
     # aten::slice has overloads for lists and strings, which say nothing of tensors.
     overloads = [o for o in overloads if _takes_tensor(o)] or overloads
     composite = [o for o in overloads if _is_composite(o)]

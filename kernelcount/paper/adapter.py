@@ -12,12 +12,14 @@ torch that ends the process.
 
 from __future__ import annotations
 
+import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -28,17 +30,28 @@ NAMES = (
     "torch._TorchCompileInductorWrapper",
     "torch._C._conv_determine_backend_memory_format",
     "torch._C._dispatch_has_kernel_for_dispatch_key",
+    "torch._C._ExcludeDispatchKeyGuard",
+    "torch._C._IncludeDispatchKeyGuard",
     "torch._C._get_dispatch_mode",
     "torch._C._TorchDispatchModeKey.FAKE",
+    "torch._C.DispatchKey.AutocastCUDA",
     "torch._C.DispatchKey.CompositeImplicitAutograd",
     "torch._dynamo.callback.callback_handler.register_end_callback",
     "torch._dynamo.callback.callback_handler.register_start_callback",
     "torch._dynamo.device_interface.CudaInterface.get_device_properties",
     "torch._dynamo.device_interface.CudaInterface.is_bf16_supported",
+    "torch._dynamo.eval_frame.skip_code",
+    "torch._dynamo.exc.BackendCompilerFailed",
+    "torch._dynamo.exc.InternalTorchDynamoError",
+    "torch._dynamo.exc.TorchRuntimeError",
+    "torch._dynamo.trace_rules.get_torch_obj_rule_map",
     "torch._dynamo.utils.run_node",
+    "torch._dynamo.variables.optimizer.OptimizerVariable._set_capturable",
     "torch._dynamo.variables.tensor.TensorVariable.specialize",
+    "torch._dynamo.variables.torch.TorchInGraphFunctionVariable._get_handlers",
     "torch._functorch.aot_autograd.make_boxed_func",
     "torch._functorch.config.enable_autograd_cache",
+    "torch._guards.detect_fake_mode",
     "torch._inductor.compile_fx.compile_fx",
     "torch._inductor.compile_fx.compile_fx_inner",
     "torch._inductor.config.compile_threads",
@@ -56,15 +69,23 @@ NAMES = (
     "torch._inductor.scheduler.BaseSchedulerNode.get_read_buffer_sizes",
     "torch._inductor.scheduler.BaseSchedulerNode.get_write_buffer_sizes",
     "torch._inductor.scheduler.has_triton",
+    "torch._neg_view",
+    "torch._ops.HigherOrderOperator",
     "torch._ops.OpOverload.py_impl",
     "torch._prims.TensorMeta",
     "torch._subclasses.fake_tensor.FakeTensor.device",
     "torch._subclasses.fake_tensor.FakeTensorMode.dispatch",
     "torch.cuda._lazy_init",
+    "torch.optim.optimizer._get_fused_kernels_supported_devices",
+    "torch.ops.aten.relu.default._dispatch_cache",
+    "torch.ops.higher_order.cond.py_kernels",
     "torch.ops.aten.relu.default._op_dk",
-    "torch.ops.aten.relu.default._schema",
+    "torch.ops.aten.relu.default._schema.is_mutable",
     "torch.ops.aten.relu.default.py_kernels",
     "torch.library.Library._destroy",
+    "torch.overrides._get_current_function_mode_stack",
+    "torch.utils._device.DeviceContext",
+    "torch.utils._foreach_utils._get_foreach_kernels_supported_devices",
     "torch.utils._python_dispatch.TorchDispatchMode",
     "torch.utils._triton.triton_hash_with_backend",
 )
@@ -77,6 +98,9 @@ _DECOMPOSING = (
     "torch._prims_common",
     "torch._refs",
 )
+
+# Leaves out the work behind a result on meta, since nobody could read it: here it is the host's.
+_EMPTIES_META = ("torch._inductor.fx_passes.joint_graph", "visit")
 
 
 def resolve(name: str) -> Any:
@@ -93,10 +117,23 @@ def resolve(name: str) -> Any:
     raise ImportError(name)
 
 
+OLDEST = (2, 11)
+"""The oldest torch that counts on paper were held against: tests/paper passes on it."""
+
+
 def check() -> None:
-    """Raises NotMeasuredError where this torch lacks a name that the count depends on."""
+    """Raises NotMeasuredError where this torch lacks a name that the count depends on, or is old.
+
+    An old one may have every name and mean another thing by it.
+    """
     import torch
 
+    version = tuple(int(n) for n in re.findall(r"\d+", torch.__version__)[:2])
+    if version < OLDEST:
+        raise NotMeasuredError(
+            f"cannot count on paper with torch {torch.__version__}: it is older than "
+            f"{'.'.join(map(str, OLDEST))}; --device cpu counts operations"
+        )
     lacking: list[str] = []
     for name in NAMES:
         try:
@@ -143,6 +180,31 @@ def decomposed(op: Any, args: Any, kwargs: Any) -> Any:
     return op._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
 
 
+def is_higher_order(op: Any) -> bool:
+    """Whether it is no op on tensors, but takes functions, as torch.cond does."""
+    import torch
+
+    return isinstance(op, torch._ops.HigherOrderOperator)
+
+
+def in_eager(op: Any, args: Any, kwargs: Any) -> Any:
+    """What an op that `is_higher_order` gives in eager code, where a mode sees what it runs.
+
+    Raises NotMeasuredError for one that runs something else than ops.
+    """
+    import torch
+
+    kernel = op.py_kernels.get(torch._C.DispatchKey.CompositeExplicitAutograd)
+    name = op.name()
+    if kernel is None or name.startswith("triton_"):
+        raise NotMeasuredError(f"on paper it is not known what {name} runs")
+    # Some refuse to run under a mode: elsewhere none would be left when they are reached.
+    module, asked = import_module(kernel.__module__), "_get_current_dispatch_mode"
+    unseen = mock.patch.object(module, asked, return_value=None) if hasattr(module, asked) else None
+    with unseen or nullcontext():
+        return kernel(*args, **kwargs)
+
+
 def dispatch_mode() -> Any:
     """The class of modes that see every op below autograd."""
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -153,6 +215,18 @@ def dispatch_mode() -> Any:
 def parameters_of(op: Any) -> list[Any]:
     """The parameters of an overload's schema: name, default_value, alias_info of each."""
     return list(op._schema.arguments)
+
+
+def is_mutable(op: Any) -> bool:
+    """Whether an overload changes any of its arguments."""
+    return bool(op._schema.is_mutable)
+
+
+def negated(tensor: Any) -> Any:
+    """A view that gives the elements of `tensor` with the other sign, as ``x.conj().imag`` has."""
+    import torch
+
+    return torch._neg_view(tensor)
 
 
 def is_op(value: Any) -> bool:
@@ -205,6 +279,81 @@ def unique_id(tensor: Any) -> int:
     return int(tensor.untyped_storage()._cdata)
 
 
+def default_device() -> Any:
+    """The device on which torch makes tensors by default, or None where nobody has said.
+
+    torch.get_default_device makes a tensor to tell.
+    """
+    from torch.overrides import _get_current_function_mode_stack
+    from torch.utils._device import DeviceContext
+
+    modes = reversed(_get_current_function_mode_stack())
+    return next((mode.device for mode in modes if isinstance(mode, DeviceContext)), None)
+
+
+def overload_of(name: str) -> Any:
+    """The overload of an aten op, such as ``sum.dim_IntList``; None where there is none."""
+    import torch
+
+    op, _, overload = name.partition(".")
+    packet = getattr(torch.ops.aten, op, None)
+    return getattr(packet, overload or "default", None)
+
+
+def is_cast(op: Any) -> bool:
+    """Whether CUDA's autocast acts on an overload."""
+    import torch
+
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "AutocastCUDA"))
+
+
+def under_autocast(library: Any, name: str, function: Any) -> None:
+    """Have torch's dispatcher call `function` for an op while CUDA's autocast is on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it stands in for torch's own is the purpose
+        library.impl(name, function, "AutocastCUDA", allow_override=True)
+
+
+def without_autocast() -> Any:
+    """A context in which CUDA's autocast does not act."""
+    import torch
+
+    key = torch._C.DispatchKey.AutocastCUDA
+    return torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(key))
+
+
+@contextmanager
+def autocast_on_stand_in(left: Callable[[], None]) -> Iterator[None]:
+    """Have CUDA's autocast act on every tensor; `left` is called when the outermost is left."""
+    import torch
+
+    leave = torch.autocast.__exit__
+
+    def exited(self: Any, *raised: Any) -> Any:
+        result = leave(self, *raised)
+        if torch.autocast_increment_nesting() == 1:
+            left()
+        torch.autocast_decrement_nesting()
+        return result
+
+    key = torch._C.DispatchKey.AutocastCUDA
+    with mock.patch.object(torch.autocast, "__exit__", exited):
+        with torch._C._IncludeDispatchKeyGuard(key):
+            yield
+
+
+@contextmanager
+def made_on_the_host() -> Iterator[None]:
+    """Put the default device aside that the user's code may have set."""
+    import torch
+
+    if default_device() is None:
+        yield
+        return
+    with torch.device("cpu"):
+        yield
+
+
 def cuda_not_started() -> Any:
     """A patch by which torch does not try to start CUDA when ``device="cuda"`` is asked for.
 
@@ -217,6 +366,41 @@ def cuda_not_started() -> Any:
 
 
 @contextmanager
+def traced_like(answers: dict[str, Any]) -> Iterator[None]:
+    """Have Dynamo trace each function as it does torch's own of that dotted name.
+
+    Without a rule it would trace into the function, where torch's own may break the graph.
+    """
+    from torch._dynamo.trace_rules import get_torch_obj_rule_map
+    from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
+
+    # Both are made when they are first asked for, and must not be made of what stands in.
+    rules = get_torch_obj_rule_map()
+    TorchInGraphFunctionVariable._get_handlers()
+    added = {}
+    for name, answer in answers.items():
+        try:
+            real = resolve(f"torch.{name}")
+        except (AttributeError, ImportError):
+            continue
+        if real in rules and answer not in rules:
+            added[answer] = rules[real]
+    rules.update(added)
+    try:
+        yield
+    finally:
+        for answer in added:
+            del rules[answer]
+
+
+def never_compiled(function: Any) -> None:
+    """Have Dynamo let the function run as it is, where it is called from code not compiled."""
+    from torch._dynamo.eval_frame import skip_code
+
+    skip_code(function.__code__)
+
+
+@contextmanager
 def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
     """Have Dynamo trace ``device="cuda"`` with `stand_in()` as the device, and call it CUDA."""
     import torch
@@ -226,6 +410,8 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
     from torch.fx.node import map_aggregate
 
     dispatch, specialize = FakeTensorMode.dispatch, TensorVariable.specialize
+    aten = torch.ops.aten
+    indexing = (aten.index.Tensor, aten.index_put.default, aten.index_put_.default)
     run_node = torch._dynamo.utils.run_node
 
     def with_index(value: Any) -> Any:
@@ -236,9 +422,16 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
         cuda = isinstance(value, torch.device) and value.type == "cuda"
         return torch.device(stand_in()) if cuda and stand_in() else value
 
+    def faked(self: Any, value: Any) -> Any:
+        real = isinstance(value, torch.Tensor) and not is_fake(type(value))
+        return self.from_tensor(value) if real and value.device.type == "meta" else value
+
     def traced(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = {k: on_stand_in(v) for k, v in (kwargs or {}).items()}
-        return dispatch(self, func, types, tuple(map(on_stand_in, args)), kwargs)
+        args = tuple(map(on_stand_in, args))
+        if func in indexing:  # by a list, of which C++ makes a tensor where the indexed one is
+            args = (args[0], [faked(self, index) for index in args[1]], *args[2:])
+        return dispatch(self, func, types, args, kwargs)
 
     def run(tracer: Any, node: Any, args: Any, kwargs: Any, module: Any) -> Any:
         # Without its index C++ would look for a CUDA device.
@@ -262,6 +455,44 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
 
 
 @contextmanager
+def optimizers_on_gpu(on_gpu: Callable[[Any], bool]) -> Iterator[None]:
+    """Have optimizers whose parameters are `on_gpu`, and what works on lists, do as on a GPU.
+
+    Dynamo makes those that have not stepped yet `capturable`, with step counts on the GPU, and
+    calls their ``_init_group`` for real, which asks whether fused steps are to be had. Clipping
+    gradients asks whether ops on lists are.
+    """
+    from torch._dynamo.variables.optimizer import OptimizerVariable
+    from torch.optim import optimizer
+    from torch.utils import _foreach_utils
+
+    capturable = OptimizerVariable._set_capturable
+    fused = optimizer._get_fused_kernels_supported_devices
+    listed = _foreach_utils._get_foreach_kernels_supported_devices
+
+    def set_capturable(self: Any, tx: Any) -> Any:
+        for group in self.value.param_groups:
+            new = all(on_gpu(p) and p not in self.value.state for p in group["params"])
+            if "capturable" in group and new:
+                group["capturable"] = True
+        return capturable(self, tx)
+
+    def with_fused() -> list[str]:
+        return [*fused(), "meta"]
+
+    def with_lists() -> list[str]:
+        return [*listed(), "meta"]
+
+    swap = mock.patch.object
+    with (
+        swap(OptimizerVariable, "_set_capturable", set_capturable),
+        swap(optimizer, "_get_fused_kernels_supported_devices", with_fused),
+        swap(_foreach_utils, "_get_foreach_kernels_supported_devices", with_lists),
+    ):
+        yield
+
+
+@contextmanager
 def decomposed_as_on_cuda(stand_in: Callable[[], str]) -> Iterator[None]:
     """Have decompositions told that a tensor is on CUDA while `stand_in()` is the CPU."""
     import torch
@@ -269,17 +500,20 @@ def decomposed_as_on_cuda(stand_in: Callable[[], str]) -> Iterator[None]:
 
     real = FakeTensor.device
 
-    def told(tensor: Any, asking: str) -> Any:
+    def told(tensor: Any, asking: FrameType) -> Any:
         device = real.__get__(tensor)
-        if device.type == "cpu" == stand_in() and asking.startswith(_DECOMPOSING):
+        name = asking.f_globals.get("__name__", "")
+        if device.type == "cpu" == stand_in() and name.startswith(_DECOMPOSING):
             return torch.device("cuda:0")
+        if device.type == "meta" and (name, asking.f_code.co_name) == _EMPTIES_META:
+            return torch.device("cpu")
         return device
 
     def device(self: Any) -> Any:
-        return told(self, sys._getframe(1).f_globals.get("__name__", ""))
+        return told(self, sys._getframe(1))
 
     def is_cuda(self: Any) -> bool:
-        return bool(told(self, sys._getframe(1).f_globals.get("__name__", "")).type == "cuda")
+        return bool(told(self, sys._getframe(1)).type == "cuda")
 
     with (
         mock.patch.object(FakeTensor, "device", property(device, real.fset)),
@@ -308,6 +542,17 @@ def told_of_compiling(begin: Callable[[], None], end: Callable[[], None]) -> Ite
         callback_handler.remove_end_callback(ended)
 
 
+def inside_compiler(error: BaseException) -> BaseException | None:
+    """The exception that torch's compiler wrapped as a failure of its own; None for another."""
+    from torch._dynamo import exc
+
+    failures = (exc.BackendCompilerFailed, exc.InternalTorchDynamoError, exc.TorchRuntimeError)
+    if not isinstance(error, failures):
+        return None
+    inner = getattr(error, "inner_exception", None) or error.__cause__
+    return error if inner is None else inside_compiler(inner) or inner
+
+
 @contextmanager
 def inductor_settings(first: Callable[[Any], None]) -> Iterator[None]:
     """Inductor without caches of graphs: a hit would hide the graph from whoever counts.
@@ -327,6 +572,27 @@ def inductor_settings(first: Callable[[Any], None]) -> Iterator[None]:
         ),
     ):
         yield
+
+
+def copied(graph: Any) -> Any:
+    """A copy of one of Dynamo's graphs, to be changed; Dynamo goes on with its own."""
+    import torch
+
+    copies: dict[Any, Any] = {}
+    copy = torch.fx.Graph()
+    copy.output(copy.graph_copy(graph.graph, copies))
+    module = torch.fx.GraphModule(graph, copy)
+    module.meta = dict(graph.meta)
+    if hasattr(graph, "_param_name_to_source"):
+        module._param_name_to_source = graph._param_name_to_source
+    for node in graph.graph.find_nodes(op="placeholder"):
+        copies[node]._dynamo_source = getattr(node, "_dynamo_source", None)
+    return module
+
+
+def as_intermediate(placeholder: Any) -> None:
+    """Have AOTAutograd take an input of a graph that Dynamo has not made: no variable's value."""
+    placeholder._dynamo_source = None
 
 
 @contextmanager
@@ -377,11 +643,13 @@ def compile_with(
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What Inductor wrote for a graph: its Python code, and the bytes read and written."""
+    """What Inductor wrote for a graph: its Python code, and the bytes that its parts move.
+
+    A part, in order, is what becomes a kernel or a library call; bytes are read and written.
+    """
 
     code: str
-    read: int
-    written: int
+    traffic: tuple[tuple[int, int], ...] = ()
 
 
 # What of Inductor's options decides which kernels there are; the rest is about running them.
@@ -400,11 +668,12 @@ def lower(graph: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Written
 
     def stopped(lowering: Any) -> Any:
         code, _ = lowering.codegen()
-        traffic = list(map(_traffic, lowering.scheduler.nodes))
-        read, wrote = sum(r for r, _ in traffic), sum(w for _, w in traffic)
-        written.append(Written(str(getattr(code, "value", code)), read, wrote))
+        traffic = tuple(t for t in map(_traffic, lowering.scheduler.nodes) if any(t))
+        written.append(Written(str(getattr(code, "value", code)), traffic))
         return SimpleNamespace(call=lambda *_: None, recursively_apply_fns=None)
 
+    if not any(node.op.startswith("call") for node in graph.graph.nodes):
+        return Written("")  # such a graph it gives back as it is
     lowering = torch._inductor.graph.GraphLowering
     kept = {k: options[k] for k in _OPTIONS if k in options}
     with (
@@ -415,6 +684,8 @@ def lower(graph: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Written
     ):
         compile_fx_inner(graph, list(inputs), **kept)
     if not written:
+        if not any(node.op == "call_function" for node in graph.graph.nodes):
+            return Written("")  # Inductor writes no code for what computes nothing
         raise NotMeasuredError("Inductor lowered a graph without writing code for it")
     return written[0]
 
@@ -459,7 +730,10 @@ def believed_in(card: cards.Card) -> Iterator[None]:
             swap(CudaInterface, "is_bf16_supported", staticmethod(lambda *_, **__: True)),
             swap(triton, "triton_hash_with_backend", lambda: "on paper"),
             swap(scheduler, "has_triton", lambda *_: True),
-            # Its own would index a fake CUDA tensor, for which a CPU build has no device guard.
+            # Called as methods they have a device guard for CUDA, which a CPU build has not.
+            swap(torch.Tensor, "__invert__", torch.Tensor.bitwise_not),
+            swap(torch.Tensor, "__getitem__", _picked(torch.Tensor.__getitem__)),
+            swap(torch.Tensor, "copy_", _written_over),
             swap(
                 prims.lookup_seed,
                 "prim_meta_impl",
@@ -473,6 +747,24 @@ def believed_in(card: cards.Card) -> Iterator[None]:
         stack.callback(DeviceProperties.create.cache_clear)
         DeviceProperties.create.cache_clear()
         yield
+
+
+def _picked(stock: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def picked(tensor: Any, index: Any) -> Any:
+        """``tensor[index]``, for a number by the op that it comes to."""
+        import torch
+
+        plain = isinstance(index, int) and not isinstance(index, bool)
+        return torch.ops.aten.select.int(tensor, 0, index) if plain else stock(tensor, index)
+
+    return picked
+
+
+def _written_over(tensor: Any, source: Any, non_blocking: bool = False) -> Any:
+    """Tensor.copy_."""
+    import torch
+
+    return torch.ops.aten.copy_.default(tensor, source, non_blocking)
 
 
 def _scatter_of_shapes(target: Any, *_: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from kernelcount.errors import UsageError
 
-_MB = 1_000_000
+_MIB = 1 << 20
 _GB = 1_000_000_000
 
 
@@ -17,7 +17,9 @@ _GB = 1_000_000_000
 class Limits:
     """What a compute capability fixes. Shared memory in bytes for each block, by opt-in.
 
-    Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
+    Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability", and
+    libcudacxx/include/cuda/__device/arch_traits.h in github.com/NVIDIA/cccl, which has the same
+    figures for all of these; 9.0 also by a device query on an H200.
     """
 
     threads_per_multiprocessor: int
@@ -44,7 +46,8 @@ class Card:
     """A GPU that need not be there.
 
     `memory` and `l2` are in bytes, `bandwidth` in bytes a second, as `source` has them. `l2` is
-    what decides whether an array comes from memory at all.
+    what decides whether an array comes from memory at all. `memory` is what a device query tells,
+    or, where nobody has published one, what the data sheet does, which is a little more.
     """
 
     name: str
@@ -61,29 +64,41 @@ class Card:
         return LIMITS[self.capability]
 
 
-_HOPPER = "NVIDIA H100 Tensor Core GPU Architecture white paper (multiprocessors)"
-_ADA = "NVIDIA Ada GPU Architecture white paper (multiprocessors, L2)"
+_HOPPER = "NVIDIA H100 Tensor Core GPU Architecture white paper (multiprocessors, L2)"
+_AMPERE = "NVIDIA A100 Tensor Core GPU Architecture white paper (multiprocessors, L2)"
+_GA102 = "NVIDIA Ampere GA102 GPU Architecture white paper"
+_ADA = "NVIDIA Ada GPU Architecture white paper"
 
+# A device query tells memory and L2 in units of 2**20 bytes, though torch prints them as MB.
 _ROWS = (
-    Card("H200", (9, 0), 132, 141 * _GB, 60 * _MB, 4800 * _GB,
-         f"NVIDIA H200 data sheet (memory, bandwidth); {_HOPPER}; L2 as torch reports it there"),
-    Card("H100", (9, 0), 132, 80 * _GB, 50 * _MB, 3350 * _GB,
-         f"NVIDIA H100 data sheet, SXM (memory, bandwidth); {_HOPPER}, L2 too"),
-    Card("A100", (8, 0), 108, 80 * _GB, 40 * _MB, 2039 * _GB,
-         "NVIDIA A100 data sheet, 80 GB SXM (memory, bandwidth); NVIDIA A100 Tensor Core GPU "
-         "Architecture white paper (multiprocessors, L2)"),
-    Card("A10", (8, 6), 72, 24 * _GB, 6 * _MB, 600 * _GB,
-         "NVIDIA A10 data sheet (memory, bandwidth); NVIDIA Ampere GA102 GPU Architecture white "
-         "paper (multiprocessors, L2)"),
-    Card("L40S", (8, 9), 142, 48 * _GB, 96 * _MB, 864 * _GB,
-         f"NVIDIA L40S data sheet (memory, bandwidth); {_ADA}"),
-    Card("L4", (8, 9), 58, 24 * _GB, 48 * _MB, 300 * _GB,
-         f"NVIDIA L4 data sheet (memory, bandwidth); {_ADA}"),
-    Card("T4", (7, 5), 40, 16 * _GB, 4 * _MB, 320 * _GB,
-         "NVIDIA T4 data sheet (memory, bandwidth); NVIDIA Turing GPU Architecture white paper "
-         "(multiprocessors, L2)"),
-    Card("B200", (10, 0), 148, 178 * _GB, 126 * _MB, 7672 * _GB,
-         "CUDA device query and memory clock on a B200: github.com/pytorch/ao/pull/4002 (all)"),
+    Card("H200", (9, 0), 132, 150_109_880_320, 60 * _MIB, 4800 * _GB,
+         "device query on an H200 (memory, multiprocessors, L2; its clock and bus come to 4815 GB "
+         "a second); NVIDIA H200 data sheet (bandwidth)"),
+    Card("H100", (9, 0), 132, 81_089 * _MIB, 50 * _MIB, 3350 * _GB,
+         "torch's device properties in network/comms.md of github.com/stas00/ml-engineering "
+         f"(memory, multiprocessors, L2); {_HOPPER}; NVIDIA H100 data sheet, SXM (bandwidth)"),
+    Card("H100 PCIe", (9, 0), 114, 80 * _GB, 50 * _MIB, 2000 * _GB,
+         f"{_HOPPER}; NVIDIA H100 data sheet, PCIe (memory, bandwidth)"),
+    Card("A100", (8, 0), 108, 80 * _GB, 40 * _MIB, 2039 * _GB,
+         f"{_AMPERE}; NVIDIA A100 data sheet, 80 GB SXM (memory, bandwidth)"),
+    Card("A100 40GB", (8, 0), 108, 40_536 * _MIB, 40 * _MIB, 1555 * _GB,
+         "device properties in the documentation of paddle.device.cuda.get_device_properties "
+         f"(memory, multiprocessors); {_AMPERE}; NVIDIA A100 data sheet, 40 GB (bandwidth)"),
+    Card("A10", (8, 6), 72, 24 * _GB, 6 * _MIB, 600 * _GB,
+         f"NVIDIA A10 data sheet (memory, bandwidth); {_GA102} (multiprocessors, L2)"),
+    Card("L40S", (8, 9), 142, 48 * _GB, 96 * _MIB, 864 * _GB,
+         f"NVIDIA L40S data sheet (memory, bandwidth, multiprocessors by cores); {_ADA} (L2)"),
+    Card("L4", (8, 9), 58, 24 * _GB, 48 * _MIB, 300 * _GB,
+         f"NVIDIA L4 data sheet (memory, bandwidth); {_ADA} (multiprocessors, L2)"),
+    Card("T4", (7, 5), 40, 15_843_721_216, 4 * _MIB, 320 * _GB,
+         "deviceQuery at chiemon.github.io/2024/12/25 (memory, multiprocessors, L2; its clock and "
+         "bus come to 320 GB a second); NVIDIA T4 data sheet (bandwidth)"),
+    Card("RTX 4090", (8, 9), 128, 24 * _GB, 72 * _MIB, 1008 * _GB,
+         f"{_ADA} (all)"),
+    Card("RTX 3090", (8, 6), 82, 24 * _GB, 6 * _MIB, 936 * _GB,
+         f"{_GA102} (all)"),
+    Card("B200", (10, 0), 148, int(178.35 * 1024 * _MIB), int(126.5 * _MIB), 7672 * _GB,
+         "device query and memory clock on a B200: github.com/pytorch/ao/pull/4002 (all)"),
 )  # fmt: skip
 
 CARDS: dict[str, Card] = {card.name: card for card in _ROWS}
@@ -98,7 +113,8 @@ def find(name: str | None) -> Card:
     Raises UsageError, with the names that there are, for another.
     """
     known = {n.lower(): card for n, card in CARDS.items()}
-    card = known.get((name or DEFAULT).lower().removeprefix("nvidia").strip())
+    asked = (name or DEFAULT).lower().removeprefix("nvidia").strip()
+    card = known.get(asked.removeprefix("geforce").strip())
     if card is not None:
         return card
     near = difflib.get_close_matches(str(name).lower(), known, n=1)
@@ -116,11 +132,16 @@ def of_device(device: str) -> Card | None:
     return max(fitting, key=lambda card: len(card.name), default=None)
 
 
+def full_name(card: Card) -> str:
+    """What the card calls itself."""
+    return f"NVIDIA {'GeForce ' if card.name.startswith('RTX') else ''}{card.name}"
+
+
 def device_properties(card: Card) -> Any:
     """What torch.cuda.get_device_properties would say of the card."""
     return SimpleNamespace(
-        name=f"NVIDIA {card.name}",
-        gcnArchName=f"NVIDIA {card.name}",  # on NVIDIA's cards torch has the name here, too
+        name=full_name(card),
+        gcnArchName=full_name(card),  # on NVIDIA's cards torch has the name here, too
         major=card.capability[0],
         minor=card.capability[1],
         multi_processor_count=card.multiprocessors,

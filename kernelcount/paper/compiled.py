@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kernelcount.errors import NotMeasuredError
-from kernelcount.paper import adapter, rules, wrapper
+from kernelcount.paper import adapter, host, rules, wrapper
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call, Log, call_of
 from kernelcount.paper.mode import op_of
@@ -39,6 +38,10 @@ class Graph:
     options: dict[str, Any]
 
 
+Scalars = dict[int, Any]
+"""Host tensors without dimensions, by their memory, which they keep from stage to stage."""
+
+
 @dataclass
 class Compiler:
     """Takes Dynamo's graphs, runs them on shapes, and keeps them to be lowered."""
@@ -47,6 +50,7 @@ class Compiler:
     graphs: list[Graph] = field(default_factory=list)
     _stage: str = STAND_IN
     _originals: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    _scalars: Scalars = field(default_factory=dict)
 
     @contextmanager
     def ready(self, attention: Callable[..., Any]) -> Iterator[None]:
@@ -58,6 +62,7 @@ class Compiler:
             adapter.inductor_settings(lambda graph: _place(graph, _FROM_DECOMPOSITIONS)),
             adapter.gpu_in_traces(lambda: self._stage),
             adapter.decomposed_as_on_cuda(lambda: self._stage),
+            adapter.optimizers_on_gpu(is_on),
             adapter.composite(op, attention),
             adapter.inductor_replaced(self.backend),
         ):
@@ -66,13 +71,18 @@ class Compiler:
     def backend(self, graph: Any, inputs: Sequence[Any]) -> Any:
         """What torch.compile calls with each graph."""
         mode = adapter.fake_mode_of(inputs)
-        _refuse_host_work(graph)
+        graph = adapter.copied(graph)
+        part = host.take_out(graph)
         self._place_attributes(graph)
         _place(graph.graph, _TO_GRAPHS)
         graph.recompile()
-        placed = [_placed_input(value, mode) for value in inputs]
+        examples = [*inputs, *(part.examples if part else ())]
+        placed = [self._placed_input(value, mode) for value in examples]
         with self._at(GPU_IN_GRAPHS):
-            return adapter.compile_with(graph, placed, self._take)
+            compiled = adapter.compile_with(graph, placed, self._take)
+        if part is None:
+            return compiled
+        return lambda *args: compiled(*args, *part.results(args))
 
     @contextmanager
     def _at(self, stage: str) -> Iterator[None]:
@@ -100,6 +110,20 @@ class Compiler:
             self._originals[id(stub)] = (stub, original)
             setattr(graph, node.target, stub)
 
+    def _placed_input(self, value: Any, mode: Any) -> Any:
+        import torch
+
+        if not isinstance(value, torch.Tensor):
+            return value
+        kind = device_of(value).type
+        # A host tensor without dimensions may meet a GPU tensor in one op; of two devices only the
+        # CPU's may, so it goes along to where the GPU's are.
+        scalar = kind == "cpu" and value.dim() == 0
+        fake = adapter.fake_like(value, GPU_IN_GRAPHS if scalar else _TO_GRAPHS[kind], mode)
+        if scalar:
+            self._scalars[adapter.unique_id(fake)] = fake
+        return fake.requires_grad_(value.requires_grad)
+
     def _take(self, module: Any, inputs: list[Any], options: dict[str, Any]) -> Any:
         index = len(self.graphs)
         self.graphs.append(Graph(module, inputs, options))
@@ -122,35 +146,9 @@ class Compiler:
                 continue
             if call.graph not in written:
                 with self._at(""):
-                    written[call.graph] = _lower(self.graphs[call.graph], card)
+                    written[call.graph] = _lower(self.graphs[call.graph], card, self._scalars)
             calls += written[call.graph]
         return calls
-
-
-def _refuse_host_work(graph: Any) -> None:
-    """Work on a host tensor without dimensions cannot be told from work on the GPU here."""
-    for node in graph.graph.nodes:
-        value = node.meta.get("example_value")
-        # What has no tensor to work on only makes a constant.
-        computed = node.op in ("call_function", "call_method") and node.all_input_nodes
-        if computed and is_on(value, "cpu") and value.dim() == 0:
-            raise NotMeasuredError(
-                f"the compiled code computes on a CPU tensor without dimensions ({node.name}), and "
-                "on paper that cannot be told from work on the GPU"
-            )
-
-
-def _placed_input(value: Any, mode: Any) -> Any:
-    import torch
-
-    if not isinstance(value, torch.Tensor):
-        return value
-    kind = device_of(value).type
-    # A host tensor without dimensions may meet a GPU tensor in one op; of two devices only the
-    # CPU's may, so it goes along to where the GPU's are.
-    there = GPU_IN_GRAPHS if value.dim() == 0 else _TO_GRAPHS[kind]
-    fake = adapter.fake_like(value, there, mode)
-    return fake.requires_grad_(value.requires_grad)
 
 
 def _place(graph: Any, places: dict[str, str]) -> None:
@@ -161,8 +159,8 @@ def _place(graph: Any, places: dict[str, str]) -> None:
     def placed(value: Any) -> Any:
         if isinstance(value, torch.device):
             return torch.device(places.get(value.type, str(value)))
-        if isinstance(value, str) and value.partition(":")[0] == "cuda":
-            return places["cuda"]
+        if isinstance(value, str) and value.partition(":")[0] in ("cuda", "cpu"):
+            return places.get(value.partition(":")[0], value)
         return value
 
     for node in graph.nodes:
@@ -202,22 +200,40 @@ def _play(module: Any, args: list[Any]) -> Any:
         return Player(module).run(*args)
 
 
-def _lower(graph: Graph, card: Card) -> list[Call]:
+def _lower(graph: Graph, card: Card, scalars: Scalars) -> list[Call]:
     """What Inductor would launch for a graph on the card."""
     with adapter.believed_in(card), adapter.inductor_settings(_nothing):
-        module, inputs = _retargeted(graph)
+        module, inputs = _retargeted(graph, scalars)
         written = adapter.lower(module, inputs, graph.options)
     found = wrapper.calls(written.code)
     ops = _Ops(module, card.name)
-    calls = [made for call in found if (made := _made(call, ops)) is not None]
-    if calls:
-        # Inductor's figures are for the whole graph; they stand at its first call.
-        first = calls[0]
-        calls[0] = Call(
-            first.name, first.cost, written.read, written.written, first.generated,
-            source=first.source,
-        )  # fmt: skip
-    return calls
+    scalars_of_host = {n.name for n in module.graph.find_nodes(op="placeholder") if _is_host(n)}
+    calls = [
+        made
+        for call in found
+        if call.name.removesuffix(".item") not in scalars_of_host
+        and (made := _made(call, ops)) is not None
+    ]
+    return _with_bytes(calls, written.traffic)
+
+
+def _with_bytes(calls: list[Call], traffic: Sequence[tuple[int, int]]) -> list[Call]:
+    """The calls with the bytes of each, as far as Inductor's parts are one to one with them.
+
+    Where they are not, those of all stand at the first, and none is known apart.
+    """
+    if len(calls) == len(traffic):
+        pairs = zip(calls, traffic, strict=True)
+        return [replace(c, read=read, written=written) for c, (read, written) in pairs]
+    together = [replace(call, apart=False) for call in calls]
+    if together:
+        total = (sum(read for read, _ in traffic), sum(written for _, written in traffic))
+        together[0] = replace(together[0], read=total[0], written=total[1])
+    return together
+
+
+def _is_host(node: Any) -> bool:
+    return is_on(node.meta.get("val"), "cpu")
 
 
 def _nothing(_: Any) -> None:
@@ -231,6 +247,8 @@ def _made(call: wrapper.Call, ops: _Ops) -> Call | None:
         return Call(call.name, rules.Cost(0, 1))
     if call.kind == "sync":
         return Call(call.name, rules.Cost(0, 1))
+    if call.kind == "branch":
+        return Call(call.name, rules.Cost(0, exact=False))
     if call.kind == "unknown":
         return Call(call.name, rules.Cost(0, exact=False), unknown=True)
     known = ops.next(call.name)
@@ -270,7 +288,30 @@ class _Ops:
         result = node.meta.get("val")
         results = list(result) if isinstance(result, tuple | list) else [result]
         op = op_of(node.target, args, kwargs, [t for t in results if hasattr(t, "dtype")])
-        return call_of(op, self._card, "cuda") or Call(written)
+        if not any(is_on(t, "cuda") for t in (*op.read, *op.written)):
+            return Call(written)  # the host's own
+        call = call_of(op, self._card, "cuda") or Call(written)
+        # With its operands padded, not even what was recorded of this shape holds.
+        return replace(call, cost=rules.AT_LEAST_ONE, source=None) if may_be_padded(op) else call
+
+
+# Elements to which Inductor may pad the sides of a product: torch/_inductor/fx_passes/pad_mm.py.
+_ALIGNMENT = {"torch.float16": 8, "torch.bfloat16": 8, "torch.float32": 4}
+
+
+def may_be_padded(op: rules.Op) -> bool:
+    """Whether Inductor may pad the operands of a matrix product, by a kernel of its own for each.
+
+    On a GPU it times both ways and takes the faster, so that nobody can tell beforehand: the same
+    function came out with 15, 16 and 17 kernels in runs on an H200.
+    """
+    if op.name not in ("mm", "addmm", "bmm"):
+        return False
+    one, other = [t for t in op.args if hasattr(t, "dtype")][-2:]
+    alignment = _ALIGNMENT.get(str(one.dtype))
+    return alignment is not None and any(
+        int(n) % alignment for n in (*one.shape[-2:], other.shape[-1])
+    )
 
 
 def _write_out_scalars(module: Any, original: Any) -> None:
@@ -290,29 +331,56 @@ def _write_out_scalars(module: Any, original: Any) -> None:
             module.graph.erase_node(node)
 
 
-def _retargeted(graph: Graph) -> tuple[Any, list[Any]]:
+def _retargeted(graph: Graph, scalars: Scalars) -> tuple[Any, list[Any]]:
     """A copy of a graph with fake CUDA tensors for those of the GPU, its values worked out anew."""
     import torch
-    from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 
     mode = adapter.new_fake_mode(graph.inputs)
 
     def fake(value: Any) -> Any:
+        if isinstance(value, torch.fx.GraphModule):  # a branch, or the body of a loop
+            return _copied(value, fake)
         if not isinstance(value, torch.Tensor):
             return value
-        return adapter.fake_like(value, _TO_LOWER[device_of(value).type], mode)
+        there = "cpu" if adapter.unique_id(value) in scalars else _TO_LOWER[device_of(value).type]
+        return adapter.fake_like(value, there, mode)
 
-    copy = torch.fx.Graph()
-    output = copy.graph_copy(graph.module.graph, {})
-    original = next(n for n in reversed(graph.module.graph.nodes) if n.op == "output")
-    copy.output(output).meta = dict(original.meta)
-    names = {n.target for n in graph.module.graph.nodes if n.op == "get_attr"}
-    attributes = {n: fake(getattr(graph.module, n)) for n in names}
-    module = torch.fx.GraphModule(attributes or torch.nn.Module(), copy)
-    _write_out_scalars(module, graph.module)
-    _place(module.graph, _TO_LOWER)
-    module.recompile()
+    module = _copied(graph.module, fake)
     inputs = [fake(value) for value in graph.inputs]
     with torch.no_grad():
-        FakeTensorProp(module, mode).propagate_dont_convert_inputs(*inputs)
+        _propagate(module, mode, inputs)
     return module, inputs
+
+
+def _copied(original: Any, fake: Callable[[Any], Any]) -> Any:
+    """A copy of a module of graphs whose tensors and devices are those of the lowering."""
+    import torch
+
+    copy = torch.fx.Graph()
+    output = copy.graph_copy(original.graph, {})
+    last = next(n for n in reversed(original.graph.nodes) if n.op == "output")
+    copy.output(output).meta = dict(last.meta)
+    names = {n.target for n in original.graph.nodes if n.op == "get_attr"}
+    attributes = {n: fake(getattr(original, n)) for n in names}
+    module = torch.fx.GraphModule(attributes or torch.nn.Module(), copy)
+    _write_out_scalars(module, original)
+    _place(module.graph, _TO_LOWER)
+    module.recompile()
+    return module
+
+
+def _propagate(module: Any, mode: Any, inputs: Sequence[Any]) -> Any:
+    """Work the values of a module's graph out anew, in its branches too; what it gives."""
+    import torch
+    from torch.fx.passes.fake_tensor_prop import FakeTensorProp
+
+    class Propagation(FakeTensorProp):  # type: ignore[misc]
+        """Follows the graphs that ops take as arguments."""
+
+        def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+            value = super().get_attr(target, args, kwargs)
+            if not isinstance(value, torch.fx.GraphModule):
+                return value
+            return lambda *given: _propagate(value, mode, given)
+
+    return Propagation(module, mode).propagate_dont_convert_inputs(*inputs)

@@ -6,8 +6,9 @@ tensor on the stand-in; for traces only attention is needed, the rest being deco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from kernelcount.paper import adapter
@@ -15,6 +16,7 @@ from kernelcount.paper import attention as attending
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Log
 from kernelcount.paper.rules import Op
+from kernelcount.paper.steps import leaves, mapped
 
 Composites = dict[Any, Callable[..., Any]]
 
@@ -27,7 +29,10 @@ def for_card(card: Card, log: Log) -> Composites:
     return {
         aten.scaled_dot_product_attention.default: attending.made_for(card.capability),
         aten.dropout.default: _dropout,
+        aten.softmax.int: _softmax_by(aten.softmax.int, aten._softmax.default),
+        aten.log_softmax.int: _softmax_by(aten.log_softmax.int, aten._log_softmax.default),
         aten.rms_norm.default: _rms_norm_into(log),
+        **_recurrent(log),
     }
 
 
@@ -46,7 +51,8 @@ def under_autograd(composites: Composites) -> Iterator[None]:
     library = torch.library.Library("aten", "IMPL")
     try:
         for op, function in composites.items():
-            library.impl(op, function, "AutogradMeta")
+            # Dynamo would compile them, wherever it has left the user's code to run as it is.
+            library.impl(op, torch.compiler.disable(function), "AutogradMeta")
         yield
     finally:
         adapter.unregister(library)
@@ -63,50 +69,138 @@ def _dropout(x: Any, p: float, train: bool) -> Any:
     return torch.ops.aten.native_dropout.default(x, p, train)[0]
 
 
+def _softmax_by(whole: Any, kernel: Any) -> Callable[..., Any]:
+    """softmax, whose kernel on CUDA takes float16 and gives float32 at once: SoftMax.cpp."""
+    import torch
+
+    def made(x: Any, dim: int, dtype: Any = None) -> Any:
+        if x.dtype == torch.float16 and dtype == torch.float32:
+            return kernel(x, dim, True)
+        return adapter.decomposed(whole, (x, dim, dtype), {})
+
+    return made
+
+
 def _rms_norm_into(log: Log) -> Callable[..., Any]:
     """rms_norm, one kernel of its own on CUDA where weight and input have one dtype.
 
-    Source: layer_norm.cpp. What it is made of elsewhere goes unnoted.
+    Source: layer_norm.cpp.
     """
     import torch
 
-    def made_of(*args: Any) -> Any:
-        return adapter.decomposed(torch.ops.aten.rms_norm.default, args, {})
-
-    class Fused(torch.autograd.Function):  # type: ignore[misc]
-        """One op forward, and one back."""
-
-        @staticmethod
-        def forward(ctx: Any, x: Any, shape: Any, weight: Any, eps: Any) -> Any:
-            """The normalised rows."""
-            ctx.save_for_backward(x, weight)
-            ctx.shape, ctx.eps = shape, eps
-            with log.opened(to=False):
-                result = made_of(x, shape, weight, eps)
-            given = [x] if weight is None else [x, weight]
-            log.note_op(Op("_fused_rms_norm", "aten", (x, shape), {}, given, [result]))
-            return result
-
-        @staticmethod
-        def backward(ctx: Any, *grads: Any) -> Any:
-            """Gradients of the rows and of the weight."""
-            x, weight = ctx.saved_tensors
-            leaves = [t.detach().requires_grad_() for t in (x, weight) if t is not None]
-            with log.opened(to=False), torch.enable_grad():
-                again = made_of(leaves[0], ctx.shape, leaves[1] if weight is not None else None,
-                                ctx.eps)  # fmt: skip
-                made = torch.autograd.grad(again, leaves, grads[0])
-                kept = torch.float32 if x.element_size() < 4 else x.dtype  # noqa: PLR2004 halves
-                rstd = x.new_empty((*x.shape[: -len(ctx.shape)], *[1] * len(ctx.shape)), dtype=kept)
-            given, wanted = [grads[0], x, rstd, *leaves[1:]], [True, weight is not None]
-            args = (grads[0], x, ctx.shape, rstd, weight, wanted)
-            log.note_op(Op("_fused_rms_norm_backward", "aten", args, {}, given, list(made)))
-            return made[0], None, made[1] if weight is not None else None, None
+    op = torch.ops.aten.rms_norm.default
+    fused = _Whole(op, log, ("_fused_rms_norm",), ("_fused_rms_norm_backward",))
 
     def normalised(x: Any, shape: Any, weight: Any = None, eps: float | None = None) -> Any:
         """torch.rms_norm as CUDA has it."""
         if weight is not None and weight.dtype != x.dtype:
-            return made_of(x, shape, weight, eps)
-        return Fused.apply(x, list(shape), weight, eps)
+            return adapter.decomposed(op, (x, shape, weight, eps), {})
+        return fused(x, list(shape), weight, eps)
 
     return normalised
+
+
+def _recurrent(log: Log) -> Composites:
+    """Recurrent networks, which cuDNN runs whole, and cells, whose gates are one kernel (RNN.cpp).
+
+    A cell multiplies by two matrices before. How many kernels cuDNN launches it does not tell.
+    """
+    import torch
+
+    aten = torch.ops.aten
+    made: Composites = {}
+    for network in (aten.lstm, aten.gru, aten.rnn_tanh, aten.rnn_relu):
+        for op in (network.input, network.data):
+            made[op] = _Whole(op, log, ("_cudnn_rnn",), ("_cudnn_rnn_backward",))
+    for cell in ("lstm_cell", "gru_cell"):
+        op = getattr(aten, cell).default
+        fused = f"_thnn_fused_{cell}"
+        made[op] = _Whole(op, log, ("mm", "mm", fused), (f"{fused}_backward",))
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of a composite op, to be made with tensors that stand for those that it was given."""
+
+    op: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def tensors(self) -> list[Any]:
+        """Those that it was given, in order."""
+        return [t for t in leaves((self.args, self.kwargs)) if hasattr(t, "layout")]
+
+    def made_of(self, tensors: Iterable[Any]) -> Any:
+        """What it gives, by the ops that it is made of."""
+        waiting = iter(tensors)
+
+        def filled(value: Any) -> Any:
+            return next(waiting) if hasattr(value, "layout") else value
+
+        return adapter.decomposed(self.op, mapped(self.args, filled), mapped(self.kwargs, filled))
+
+
+class _Whole:
+    """A composite op as the ops that CUDA runs for it: what it is made of elsewhere goes unnoted.
+
+    `forward` and `backward` name them; `log` takes them.
+    """
+
+    def __init__(
+        self, op: Any, log: Log, forward: tuple[str, ...], backward: tuple[str, ...]
+    ) -> None:
+        import torch
+
+        self._op, self._log = op, log
+        note = self._note
+
+        class Function(torch.autograd.Function):  # type: ignore[misc]
+            """One op forward, and one back."""
+
+            @staticmethod
+            def forward(ctx: Any, call: _Call, *given: Any) -> Any:
+                """What the op gives."""
+                ctx.call = call
+                ctx.save_for_backward(*given)
+                ctx.set_materialize_grads(False)
+                with log.opened(to=False):
+                    result = call.made_of(given)
+                note(forward, call.args, given, result)
+                return result
+
+            @staticmethod
+            @torch.compiler.disable  # type: ignore[untyped-decorator]
+            def backward(ctx: Any, *grads: Any) -> Any:
+                """Gradients of the tensors that it was given."""
+                wanted = ctx.needs_input_grad[1:]
+                given = [
+                    t.detach().requires_grad_(w)
+                    for t, w in zip(ctx.saved_tensors, wanted, strict=True)
+                ]
+                with log.opened(to=False), torch.enable_grad():
+                    results = list(leaves(ctx.call.made_of(given)))
+                    pairs = [p for p in zip(results, grads, strict=True) if p[1] is not None]
+                    inputs = [t for t in given if t.requires_grad]
+                    made = iter(
+                        torch.autograd.grad(
+                            [r for r, _ in pairs], inputs, [g for _, g in pairs], allow_unused=True
+                        )
+                    )
+                found = [next(made) if w else None for w in wanted]
+                note(backward, (), [*(g for _, g in pairs), *given], found)
+                return None, *found
+
+        self._function = Function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the op."""
+        call = _Call(self._op, args, kwargs)
+        return self._function.apply(call, *call.tensors())
+
+    def _note(self, names: tuple[str, ...], args: Any, given: Any, result: Any) -> None:
+        """Note the ops: the last has the tensors, those before it are not told apart."""
+        for name in names[:-1]:
+            self._log.note_op(Op(name, "aten", (), {}, given[:1], []))
+        written = [t for t in leaves(result) if t is not None]
+        self._log.note_op(Op(names[-1], "aten", args, {}, list(given), written))

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from kernelcount.errors import KernelcountError, NotMeasuredError
 from kernelcount.model import NO_TIME, Environment, Lane, Note, Paper, Records, Work
-from kernelcount.paper import adapter, bounds, cards, composites, pretend
+from kernelcount.paper import adapter, bounds, cards, composites, cuda, pretend
 from kernelcount.paper.cards import Card
 from kernelcount.paper.compiled import Compiler
 from kernelcount.paper.log import Call, Log
 from kernelcount.paper.mode import make
-from kernelcount.paper.values import Values
+from kernelcount.paper.scene import Scene
+from kernelcount.paper.values import NoValue, Values
 
-# As torch words it where its CUDA part itself is called, a stream for instance.
-_NO_CUDA = ("requires CUDA support", "not linked with support for cuda")
+# What Dynamo and Inductor read once, as they are imported: torch/_dynamo/config.py and
+# torch/_inductor/config.py.
+_READ_BY_TORCH = ("TORCH", "TRITON")
+# As Dynamo has it where an op fails in a trace.
+_GOT = re.compile(r"^ *Explanation: Dynamo failed .*: got (.*)", re.MULTILINE)
 _NAMED = 8  # calls named in a note before the rest is left out
 
 
@@ -36,19 +42,26 @@ class PretendedGpu:
         adapter.check()
         self.card = card
         self.values = Values()
-        self.asked: str | None = None
+        self._scene = Scene()
         self._log = Log(card.name)
         self._compiler = Compiler(self._log)
+        self._asked: str | None = None
+        self._late: list[str] = []
         self._unit, self._floor = 0, 0
 
     def missing(self) -> str | None:
         """None: paper is always at hand."""
         return None
 
-    def use_values(self, op: str) -> None:
-        """From here on have real values behind the shapes, since `op` asks for one."""
-        self.asked = op
-        self.values = self.values.activated()
+    @contextmanager
+    def importing(self) -> Iterator[None]:
+        """Let the user's module believe in the card; must hold while it is imported."""
+        before = dict(os.environ)
+        with self.prepare():
+            yield
+        self._asked = self.values.asked
+        changed = {k for k, v in os.environ.items() if before.get(k) != v}
+        self._late = sorted(k for k in changed if k.startswith(_READ_BY_TORCH))
 
     @contextmanager
     def prepare(self, *, compiles: bool = False) -> Iterator[None]:
@@ -58,18 +71,28 @@ class PretendedGpu:
         """
         self._log = Log(self.card.name)
         self._compiler = Compiler(self._log)
+        self.values.begin()
         made = composites.for_card(self.card, self._log)
         mode = make(self._log, self.values, made)
         attention = composites.attention(made)
-        seen = pretend.AGpu(self.card, self._log.note_open, compiles=compiles)
-        with seen, composites.under_autograd(made), self._compiler.ready(attention):
-            with adapter.told_of_compiling(seen.lift, seen.put_on), mode:
-                try:
-                    yield
-                except RuntimeError as error:
-                    if any(sign in str(error) for sign in _NO_CUDA):
-                        raise NotMeasuredError(f"this is not done on paper: {error}") from error
-                    raise
+        self._scene.begin(self._log, self.values)
+        with ExitStack() as stack:
+            stack.callback(self._scene.end)
+            seen = stack.enter_context(pretend.AGpu(self._scene, self.card, compiles=compiles))
+            stack.enter_context(composites.under_autograd(made))
+            stack.enter_context(self._compiler.ready(attention))
+            stack.enter_context(adapter.told_of_compiling(seen.lift, seen.put_on))
+            stack.enter_context(mode)
+            try:
+                yield
+            except NoValue as error:
+                raise NotMeasuredError(str(error)) from None
+            except Exception as error:
+                for refusal in self._scene.refusals:
+                    raise NotMeasuredError(refusal) from error
+                if (reason := _not_done(error)) is not None:
+                    raise reason from error
+                raise
 
     def synchronize(self) -> None:
         """Nothing runs on it."""
@@ -82,7 +105,7 @@ class PretendedGpu:
         """The card's name and torch's version, whose code generation is followed."""
         import torch
 
-        return Environment(f"NVIDIA {self.card.name}", "paper", torch.__version__.partition("+")[0])
+        return Environment(cards.full_name(self.card), "paper", torch.__version__.partition("+")[0])
 
     def run(self, call: Callable[[], Any], given: Any, beside: str | None = None) -> None:
         """Make one call and note what it launches. `given`: its arguments, for the floor.
@@ -97,13 +120,17 @@ class PretendedGpu:
             result = call()
             if beside is not None:
                 self._log.note_open(beside)
+            for doubt in self._scene.doubts:
+                self._log.note_open(doubt)
         self._unit, self._floor = ends.floor(result)
 
     def counted(self) -> tuple[Records, Paper, list[Note]]:
         """What the last call launched; to be called when `prepare` is over.
 
-        Raises NotMeasuredError where Inductor is not followed.
+        Raises NotMeasuredError where Inductor, or something else of the call, is not followed.
         """
+        for reason in self._scene.refusals:
+            raise NotMeasuredError(reason)
         calls = self._lowered()
         paper = Paper(
             generated=sum(c.cost.kernels for c in calls if c.generated),
@@ -116,13 +143,14 @@ class PretendedGpu:
             bandwidth=self.card.bandwidth,
             bound_ns=bounds.least_time(calls, self._unit, self.card),
         )
-        return _records(calls), paper, [*_notes(calls), *self._value_notes()]
+        return _records(calls), paper, [*_notes(calls), *self.value_notes(), *self._told()]
 
     def _lowered(self) -> list[Call]:
         import torch
 
         try:
-            return self._compiler.lowered(self.card)
+            with adapter.made_on_the_host():
+                return self._compiler.lowered(self.card)
         except KernelcountError:
             raise
         except Exception as error:
@@ -132,17 +160,51 @@ class PretendedGpu:
                 f"graph: {type(error).__name__}: {first}"
             ) from error
 
-    def _value_notes(self) -> Iterator[Note]:
-        if self.asked is not None:
-            detail = (
-                f"the path depends on values ({_plain(self.asked)}): run on real data on the CPU, "
-                "of the same size"
-            )
-            yield Note("values", detail)
+    def value_notes(self) -> Iterator[Note]:
+        """What is to be said of the values that the last `prepare` saw asked for."""
+        if self.values.asked is not None:
+            yield _asked(self.values.asked)
         if self.values.doubtful:
             names = ", ".join(sorted(map(_plain, self.values.doubtful)))
             detail = f"the CPU cannot compute {names}; zeros stood for the values"
             yield Note("doubtful-values", detail)
+
+    def _told(self) -> Iterator[Note]:
+        if self._asked is not None and self.values.asked is None:
+            yield _asked(self._asked)
+        if self._late:
+            detail = (
+                f"the module sets {', '.join(self._late)}, which torch's compiler reads before the "
+                "module is imported on paper: not heeded"
+            )
+            yield Note("late-environment", detail)
+        for what in self._scene.told:
+            yield Note("idle-card", f"the function asks {what}")
+
+
+def _asked(op: str) -> Note:
+    detail = (
+        f"the path depends on values ({_plain(op)}): worked out on the CPU from real data of the "
+        "same size"
+    )
+    return Note("values", detail)
+
+
+def _not_done(error: Exception) -> KernelcountError | None:
+    """What an exception is where it is not the user's: something that is not done on paper."""
+    inner = adapter.inside_compiler(error)
+    if isinstance(inner or error, KernelcountError):
+        return inner or error  # type: ignore[return-value]
+    if (reason := cuda.undone(error)) is not None:
+        return reason
+    text = str(inner or error).strip()
+    line = next(iter(text.splitlines()), "")
+    if (got := _GOT.search(text)) is not None:
+        line = got[1]
+    if inner is not None:
+        said = f"{type(inner).__name__}: {line}"
+        return NotMeasuredError(f"torch.compile fails here, as it may not on a GPU: {said}")
+    return None
 
 
 def of_card(name: str | None) -> PretendedGpu:
@@ -155,9 +217,15 @@ def _records(calls: Iterable[Call]) -> Records:
     index = array("i")
     for call in calls:
         label = None if call.generated else _plain(call.name)
-        for activity, count in (("copy", call.cost.copies), ("kernel", call.cost.kernels)):
-            work = Work(call.name, activity, label)  # type: ignore[arg-type]
-            index.extend([works.setdefault(work, len(works))] * count)
+        # Of a call that is several kernels only all bytes are known: they stand at the first.
+        moved = (call.read, call.written) if call.apart else (None, None)
+        nothing = (0, 0) if call.apart else (None, None)
+        kinds = ["kernel"] * call.cost.kernels + ["copy"] * call.cost.copies
+        for activity in kinds:
+            read, written = moved
+            work = Work(call.name, activity, label, read=read, written=written)  # type: ignore[arg-type]
+            index.append(works.setdefault(work, len(works)))
+            moved = nothing
     n = len(index)
     untimed = array("q", [NO_TIME]) * n
     lanes = (Lane("0", "paper"),)
@@ -185,7 +253,11 @@ def _listed(names: Counter[str]) -> str:
 
 def _plain(name: str) -> str:
     """``aten::mm``, ``aten.mm.default`` and ``extern_kernels.mm`` are all mm, as in a trace."""
-    if "::" not in name and "." in name:
-        namespace, op, *_ = name.split(".")
+    if match := _OP.fullmatch(name):
+        namespace, op = match.groups()
         name = op if namespace == "extern_kernels" else f"{namespace}::{op}"
     return name.removeprefix("aten::")
+
+
+# A call in Inductor's code, or an overload as torch writes it: namespace.op, namespace.op.overload.
+_OP = re.compile(r"([a-z]\w*)\.(\w+)(?:\.\w+)?")

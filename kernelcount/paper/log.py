@@ -14,7 +14,8 @@ from kernelcount.paper.places import STAND_IN, is_on
 class Call:
     """Something that was launched, or a compiled graph that was called.
 
-    `read` and `written` in bytes of GPU memory. `graph`: the number of a graph that was called,
+    `read` and `written` in bytes of GPU memory, those of all its graph where they are not known
+    `apart`. `graph`: the number of a graph that was called,
     instead of all the rest. `source`: where a count that no rule knows is from. `unknown`: nobody
     knows what the call does.
     """
@@ -27,6 +28,7 @@ class Call:
     graph: int | None = None
     source: str | None = None
     unknown: bool = False
+    apart: bool = True
 
 
 class Log:

@@ -13,8 +13,9 @@ from typing import Any
 from kernelcount.devices.aten import effect
 from kernelcount.paper import adapter, rules
 from kernelcount.paper.log import Log
-from kernelcount.paper.places import STAND_IN, is_on, redirected
-from kernelcount.paper.values import ValueNeeded, Values, leaves, mapped
+from kernelcount.paper.places import STAND_IN, is_on, redirected, refuse_layouts
+from kernelcount.paper.steps import leaves
+from kernelcount.paper.values import Values
 
 Composites = Mapping[Any, Callable[..., Any]]
 
@@ -24,6 +25,8 @@ def make(log: Log, values: Values, composites: Composites) -> Any:
 
     class OnPaper(adapter.dispatch_mode()):  # type: ignore[misc]
         """Runs each op on shapes and values, and notes it."""
+
+        supports_higher_order_operators = True  # torch.cond and its like come here, too
 
         @classmethod
         def ignore_compile_internals(cls) -> bool:
@@ -35,8 +38,13 @@ def make(log: Log, values: Values, composites: Composites) -> Any:
         ) -> Any:
             if adapter.tracing() or any(map(adapter.is_fake, types)):
                 return func(*args, **(kwargs or {}))
+            if adapter.is_higher_order(func):
+                with self:
+                    return adapter.in_eager(func, args, kwargs or {})
             args = tuple(map(redirected, args))
             kwargs = {name: redirected(value) for name, value in (kwargs or {}).items()}
+            if kwargs.get("pin_memory"):
+                kwargs["pin_memory"] = False  # without a driver no memory can be pinned
             if func in composites:
                 with self:
                     return composites[func](*args, **kwargs)
@@ -68,29 +76,23 @@ class _Run:
     def result(self) -> Any:
         """What the op gives."""
         if not self._is_ours():
+            if adapter.is_mutable(self.func):
+                self.values.keep(self._changed())
             return self.func(*self.args, **self.kwargs)
+        refuse_layouts(self.given)
         try:
             result = self.func(*self.args, **self.kwargs)
         except (NotImplementedError, RuntimeError) as error:
             # Only what needs values says that it cannot do without them; the rest is the user's.
-            if self.values.active:
-                result = self._by_value()
-            elif "meta" in str(error).lower():
-                raise ValueNeeded(str(self.func)) from None
-            else:
+            if not isinstance(error, NotImplementedError) and "meta" not in str(error).lower():
                 raise
+            result = self.values.ask(self.func, self.args, self.kwargs, self._changed())
         else:
-            self._follow(result)
+            refuse_layouts(leaves(result))
+            if not self.func.is_view:
+                self.values.follow(self.func, self.args, self.kwargs, result, self._changed())
         self.log.note_op(self.op(result))
         return result
-
-    def _follow(self, result: Any) -> None:
-        """Do the same on values, or remember where these would come from."""
-        if self.values.active:
-            if not self.func.is_view:
-                self.values.run(str(self.func), self._on_values, result)
-        elif self.func.name() == "aten::_to_copy" and is_on(result) and not is_on(self.given[0]):
-            self.values.remember(result, self.given[0])
 
     def _is_ours(self) -> bool:
         device = self.kwargs.get("device")
@@ -102,40 +104,8 @@ class _Run:
         written = [t for t in leaves(result) if _is_tensor(t)]
         return op_of(self.func, self.args, self.kwargs, written)
 
-    def _changes_arguments(self) -> bool:
-        return bool(_changed(self.func, self.args, self.kwargs))
-
-    def _on_values(self) -> Any:
-        import torch
-
-        def valued(item: Any) -> Any:
-            if is_on(item):
-                return self.values.of(item)
-            if isinstance(item, torch.device) and item.type == STAND_IN:
-                return torch.device("cpu")
-            return item
-
-        return self.func(*mapped(self.args, valued), **mapped(self.kwargs, valued))
-
-    def _by_value(self) -> Any:
-        """The result of an op that only values can give: a number, a CPU tensor, or a new shape."""
-        import torch
-
-        result = self._on_values()
-        to_host = str(self.kwargs.get("device", "")).startswith("cpu")
-        if to_host or self._changes_arguments():
-            return result
-
-        def placed(value: Any) -> Any:
-            if not isinstance(value, torch.Tensor):
-                return value
-            made = torch.empty_strided(
-                value.shape, value.stride(), dtype=value.dtype, device=STAND_IN
-            )
-            self.values.give(made, value)
-            return made
-
-        return mapped(result, placed)
+    def _changed(self) -> list[Any]:
+        return _changed(self.func, self.args, self.kwargs)
 
 
 def op_of(func: Any, args: Any, kwargs: dict[str, Any], written: list[Any]) -> rules.Op:

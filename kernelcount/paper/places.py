@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
+
+from kernelcount.errors import NotMeasuredError
 
 STAND_IN = "meta"
 """The device that plays the GPU: its tensors have shapes, strides and autograd, and no memory."""
@@ -14,6 +17,16 @@ def is_on(value: Any, kind: str = STAND_IN) -> bool:
     import torch
 
     return isinstance(value, torch.Tensor) and device_of(value).type == kind
+
+
+def refuse_layouts(values: Iterable[Any]) -> None:
+    """Raises NotMeasuredError where a tensor is not laid out by strides: sparse, nested."""
+    import torch
+
+    for value in values:
+        if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
+            name = str(value.layout).removeprefix("torch.")
+            raise NotMeasuredError(f"tensors with layout {name} are not counted on paper")
 
 
 def device_of(tensor: Any) -> Any:

@@ -13,12 +13,19 @@ from contextlib import ExitStack
 from typing import Any
 from unittest import mock
 
-from kernelcount.paper import adapter
-from kernelcount.paper.cards import Card, device_properties
-from kernelcount.paper.places import STAND_IN, device_of, is_gpu, redirected
+from kernelcount.paper import adapter, autocast, cuda, graphs, streams
+from kernelcount.paper.cards import Card
+from kernelcount.paper.places import STAND_IN, device_of, is_gpu, is_on, redirected
+from kernelcount.paper.scene import Scene
 
 # These parts of torch act for the user: to them a tensor on the stand-in is on the GPU.
-_FOR_THE_USER = ("torch.nn", "torch.optim", "torch.utils.checkpoint", "torch.distributions")
+_FOR_THE_USER = (
+    "torch.nn",
+    "torch.optim",
+    "torch.utils.checkpoint",
+    "torch.distributions",
+    "torch._higher_order_ops.associative_scan",
+)
 
 # What keeps the user's state must know that there is no memory to keep.
 _TOLD_THE_TRUTH = ("torch.", "kernelcount.state")
@@ -29,25 +36,27 @@ class AGpu:
 
     It is lifted while torch compiles: its compiler looks at the tensor class that is changed here.
     `compiles`: whether the user's code is to be compiled. Then ``torch.tensor`` is left alone,
-    since a compiled function guards on it. `notice` is told of what runs on a GPU uncounted.
+    since a compiled function guards on it.
     """
 
-    def __init__(self, card: Card, notice: Callable[[str], None], *, compiles: bool) -> None:
-        self._card, self._notice, self._compiles = card, notice, compiles
+    def __init__(self, scene: Scene, card: Card, *, compiles: bool = False) -> None:
+        self._scene, self._card, self._compiles = scene, card, compiles
         self._kept = ExitStack()
         self._patches: ExitStack | None = None
 
     def __enter__(self) -> AGpu:
         import torch
 
+        apart, notice = torch.compiler.disable, self._scene.note_open
         self._kept.enter_context(adapter.cuda_not_started())
-        # A compiled function guards on the functions that it calls, so these must stay the same.
-        _replace(self._kept, torch.cuda, _cuda(self._card))
-        shown = torch.compiler.disable(_representation(self._notice))
-        _replace(self._kept, torch.Tensor, {"__repr__": shown})
+        self._answer()
+        _replace(self._kept, torch.Tensor, {"__repr__": apart(_representation(notice))})
+        _replace(self._kept, torch, {"save": apart(_saving(notice))})
         if not self._compiles:
             _replace(self._kept, torch, _factories())
-            _replace(self._kept, torch.autocast, _autocast(self._notice))
+            self._kept.enter_context(autocast.followed(notice))
+        else:
+            _replace(self._kept, torch.autocast, _autocast(notice))
         self.put_on()
         return self
 
@@ -55,19 +64,56 @@ class AGpu:
         self.lift()
         self._kept.close()
 
+    def _answer(self) -> None:
+        """Put what stands in for torch.cuda in its place.
+
+        A compiled function guards on the functions that it calls, so these must stay the same.
+        """
+        import torch
+
+        constant = torch.compiler.assume_constant_result
+        refused = streams.not_compiled(self._scene)
+        answers = cuda.answers(self._card, self._scene)
+        self._kept.enter_context(adapter.traced_like(answers))
+        for rows in (
+            answers,
+            {name: constant(value) for name, value in cuda.constants(self._card).items()},
+            streams.standing_in(self._scene, refused),
+            graphs.standing_in(self._scene, refused),
+            {} if self._compiles else {"Generator": _generator()},
+        ):
+            for name, value in rows.items():
+                _put(self._kept, name, value)
+
     def put_on(self) -> None:
         """Begin, or go on, to pretend."""
         import torch
 
         if self._patches is None:
             self._patches = ExitStack()
-            _replace(self._patches, torch.Tensor, _tensor_methods())
+            methods = _tensor_methods()
+            for method in methods.values():
+                adapter.never_compiled(getattr(method, "fget", method))
+            _replace(self._patches, torch.Tensor, methods)
 
     def lift(self) -> None:
         """Let everything be as it is."""
         if self._patches is not None:
             self._patches.close()
             self._patches = None
+
+
+def _put(stack: ExitStack, name: str, value: Any) -> None:
+    """Replace torch's attribute of this dotted name, also where its package has it."""
+    import torch
+
+    *modules, attribute = name.split(".")
+    owner: Any = torch
+    for module in ["", *modules]:
+        owner = getattr(owner, module, None) if module else owner
+        # A name that this torch does not have is not asked for either.
+        if owner is not None and (owner is not torch or not modules) and hasattr(owner, attribute):
+            _replace(stack, owner, {attribute: value})
 
 
 def _replace(stack: ExitStack, owner: Any, values: dict[str, Any]) -> None:
@@ -109,8 +155,45 @@ def _tensor_methods() -> dict[str, Any]:
         return 0 if device_of(self).type in ("cuda", STAND_IN) else -1
 
     told = {"device": device, "is_cuda": is_cuda, "is_meta": is_meta}
-    methods = {"to": moved, "cuda": cuda, "get_device": get_device}
+    methods = {"to": moved, "cuda": cuda, "get_device": get_device, **_more_methods(to)}
     return {**methods, **{name: property(getter) for name, getter in told.items()}}
+
+
+def _more_methods(to: Callable[..., Any]) -> dict[str, Any]:
+    import torch
+
+    kind = torch.Tensor.type
+
+    def record_stream(self: Any, _: Any) -> None:
+        """Tensor.record_stream: nothing is freed on paper."""
+
+    def pin_memory(self: Any, *_: Any) -> Any:
+        """Tensor.pin_memory: another place of the host's memory."""
+        return self.clone()
+
+    def typed(self: Any, wanted: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Tensor.type, with CUDA's types, which a tensor on the stand-in has."""
+        if wanted is None:
+            name = str(kind(self))
+            return name.replace(f"torch.{STAND_IN}.", "torch.cuda.") if is_on(self) else name
+        if isinstance(wanted, str) and wanted.startswith("torch.cuda."):
+            wanted = getattr(torch.cuda, wanted.rpartition(".")[2], wanted)
+        if getattr(wanted, "__module__", "") == "torch.cuda":
+            return to(self, STAND_IN, wanted.dtype)
+        return kind(self, wanted, *args, **kwargs)
+
+    def formatted(self: Any, spec: str) -> str:
+        """Tensor.__format__: a number for a tensor without dimensions."""
+        plain = is_on(self) and self.dim() == 0
+        return format(self.item(), spec) if plain else str(form(self, spec))
+
+    form = torch.Tensor.__format__
+    return {
+        "__format__": formatted,
+        "record_stream": record_stream,
+        "pin_memory": pin_memory,
+        "type": typed,
+    }
 
 
 def _is_users() -> bool:
@@ -140,12 +223,45 @@ def _autocast(notice: Callable[[str], None]) -> dict[str, Any]:
     enter = torch.autocast.__enter__
 
     def entered(self: Any) -> Any:
-        """autocast.__enter__; without CUDA torch leaves it off, and no cast is seen."""
-        if self.device == "cuda":
+        """autocast.__enter__; no cast is seen on the stand-in."""
+        result = enter(self)
+        if self.device == "cuda" and torch.is_autocast_enabled("cuda"):
             notice("casts of autocast")
-        return enter(self)
+        return result
 
     return {"__enter__": entered}
+
+
+def _saving(notice: Callable[[str], None]) -> Callable[..., Any]:
+    import torch
+
+    save = torch.save
+
+    def saved(*args: Any, **kwargs: Any) -> Any:
+        """torch.save, which copies a GPU's tensors to the host first."""
+        notice("torch.save")
+        return save(*args, **kwargs)
+
+    return saved
+
+
+def _generator() -> type:
+    import torch
+
+    class Generator(torch.Generator):  # type: ignore[misc]
+        """torch.Generator; the CPU's for every device."""
+
+        def __new__(cls, device: Any = "cpu") -> Generator:
+            made: Generator = super().__new__(cls, device="cpu")
+            made.asked = torch.device(device)
+            return made
+
+        @property
+        def device(self) -> Any:
+            """The device that was asked for."""
+            return self.asked
+
+    return Generator
 
 
 def _factories() -> dict[str, Any]:
@@ -156,42 +272,17 @@ def _factories() -> dict[str, Any]:
 
     def made(data: Any, *, device: Any = None, **kwargs: Any) -> Any:
         """torch.tensor; for the GPU it is made on the host and copied, as it is there."""
-        if not is_gpu(device):
+        if not is_gpu(adapter.default_device() if device is None else device):
             return tensor(data, device=device, **kwargs)
         wanted = kwargs.pop("requires_grad", False)
-        return tensor(data, **kwargs).to(STAND_IN).requires_grad_(wanted)
+        return tensor(data, device="cpu", **kwargs).to(STAND_IN).requires_grad_(wanted)
 
     def taken(data: Any, dtype: Any = None, device: Any = None) -> Any:
         """torch.as_tensor, the same way."""
-        if not is_gpu(device):
+        if not is_gpu(adapter.default_device() if device is None else device):
             return as_tensor(data, dtype=dtype, device=device)
-        return as_tensor(data, dtype=dtype).to(STAND_IN)
+        if not isinstance(data, torch.Tensor):
+            return as_tensor(data, dtype=dtype, device="cpu").to(STAND_IN)
+        return data.to(STAND_IN, data.dtype if dtype is None else dtype)
 
     return {"tensor": made, "as_tensor": taken}
-
-
-def _cuda(card: Card) -> dict[str, Callable[..., Any]]:
-    """What is asked of torch.cuda most, answered as for one card."""
-    import torch
-
-    real = torch.cuda.is_available
-
-    def is_available() -> bool:
-        """Whether a GPU is there: yes for the user, also in a trace; the truth for torch itself."""
-        name = sys._getframe(1).f_globals.get("__name__", "")
-        of_torch = name.startswith("torch.") and not name.startswith("torch._dynamo.variables")
-        return real() if of_torch else True
-
-    return {
-        "is_available": torch.compiler.assume_constant_result(is_available),
-        "synchronize": lambda *_: None,
-        "device_count": lambda: 1,
-        "current_device": lambda: 0,
-        "get_device_name": lambda *_: f"NVIDIA {card.name}",
-        "get_device_capability": lambda *_: card.capability,
-        "get_device_properties": lambda *_: device_properties(card),
-        "manual_seed": lambda *_: None,
-        "manual_seed_all": lambda *_: None,
-        "empty_cache": lambda: None,
-        "is_bf16_supported": lambda *_, **__: card.capability >= (8, 0),
-    }

@@ -1,123 +1,191 @@
 """Real values behind tensors that have none, for code whose path depends on them.
 
-A GPU tensor on paper is a shape without memory. Where the user's code asks for a value, the run is
-repeated with values: every memory of a GPU tensor gets a CPU memory beside it, and every op is done
-there too. Memory is matched, not tensors, so views and in-place changes need no care.
+A GPU tensor on paper is a shape without memory. Each op on one is written down as a step; where the
+user's code asks for a value, the steps that it hangs on are done on the CPU, and no others: whether
+a mask is all true is known without the model's matrix products. Memory is followed, not tensors, so
+views and in-place changes need no care.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import gc
 from typing import Any
+from weakref import WeakValueDictionary, finalize
 
-from kernelcount.errors import NotMeasuredError
 from kernelcount.paper.adapter import unique_id
+from kernelcount.paper.places import STAND_IN, is_on, refuse_layouts
+from kernelcount.paper.steps import Memory, Place, Step, leaves, mapped, needed
 
 LIMIT = 4 << 30
 """Bytes of values that are kept at most. A choice: a laptop has more, and a CPU computes on as much
 in seconds; what needs more is left unmeasured."""
 
+_FIRST_LOOK = 1024  # memories known before the dead are looked for; then whenever they have doubled
 
-class ValueNeeded(BaseException):
-    """The user's code asks for a value where there are only shapes. `op` is what asked."""
+# They make memory of which nothing is known: zeros, so that a run can be repeated.
+_ALLOCATES = ("empty", "new_empty")
 
-    def __init__(self, op: str) -> None:
-        super().__init__(op)
-        self.op = op
+
+class NoValue(BaseException):
+    """A value that cannot be worked out. No `Exception`, so that no user's code goes on without."""
 
 
 class Values:
-    """CPU memory beside the memory of GPU tensors."""
+    """What is known of the values of GPU tensors: steps that are yet to be done, and CPU memory.
 
-    def __init__(self, *, active: bool = False) -> None:
-        self.active = active
+    `asked`: the first op that asked for a value, None where none has. `doubtful`: ops on the way to
+    a value that the CPU does not have; zeros stand for what they give. `stale`: why no value can be
+    told any more, None where it can.
+    """
+
+    def __init__(self) -> None:
+        self.asked: str | None = None
         self.doubtful: set[str] = set()
-        self._memory: dict[int, tuple[Any, Any]] = {}
-        self._origins: dict[int, tuple[Any, Any]] = {}
+        self.stale: str | None = None
+        self._seed, self._drawn = 0, 0
+        self._count = self._bytes = 0
+        self._memories: dict[int, tuple[Any, Memory]] = {}
+        self._host: WeakValueDictionary[int, Memory] = WeakValueDictionary()
+        self._look_at = _FIRST_LOOK
 
-    def remember(self, made: Any, origin: Any) -> None:
-        """Keep the host tensor that a GPU tensor was copied from, in case its values are asked for.
+    def begin(self) -> None:
+        """What was asked so far is of another run."""
+        self.asked, self.doubtful, self.stale = None, set(), None
 
-        A module is moved once, before anybody knows whether its values matter.
-        """
-        self._origins[unique_id(made)] = (made.untyped_storage(), origin)
+    def seed(self, seed: int) -> None:
+        """Begin the GPU's random numbers anew."""
+        self._seed, self._drawn = seed, 0
 
-    def activated(self) -> Values:
-        """Values that are kept, beginning with those of the host tensors that were copied."""
-        new = Values(active=True)
-        new._origins = self._origins
-        return new
+    def follow(self, func: Any, args: Any, kwargs: Any, result: Any, changed: list[Any]) -> None:
+        """Write down an op that was done on shapes. `changed`: the arguments that it writes."""
+        if func.name().partition("::")[2].startswith(_ALLOCATES):
+            return
+        given = {unique_id(t) for t in leaves((args, kwargs)) if is_on(t)}
+        made = [t if is_on(t) and self._is_new(t, given) else None for t in leaves(result)]
+        if changed or any(t is not None for t in made):
+            step = self._step(func, args, kwargs, changed)
+            step.makes([None if t is None else self._place(t) for t in made])
 
-    def of(self, tensor: Any) -> Any:
-        """The CPU tensor that holds the values of a GPU tensor: the same memory for the same."""
-        import torch
-
-        memory = self._beside(tensor)
-        view = torch.empty(0, dtype=tensor.dtype)
-        return view.set_(memory, tensor.storage_offset(), tensor.size(), tensor.stride())
-
-    def run(self, name: str, call: Callable[[], Any], written: Any) -> None:
-        """Do an op on values. `written` are the GPU tensors that it made, in order."""
-        import torch
-
+    def ask(self, func: Any, args: Any, kwargs: Any, changed: list[Any]) -> Any:
+        """What an op gives that only values can give: a number, a CPU tensor, or a new shape."""
+        if self.stale is not None:
+            raise NoValue(self.stale)
+        self.asked = self.asked or str(func)
+        self.keep(changed)
+        step = self._step(func, args, kwargs, changed)
         try:
-            results = [t for t in leaves(call()) if isinstance(t, torch.Tensor)]
-        except (RuntimeError, NotImplementedError):
-            # What has no CPU kernel, such as a fused attention: zeros stand in, and a note says so.
-            self.doubtful.add(name)
-            results = []
-        for made, value in zip(leaves(written), results, strict=False):
-            self.give(made, value)
+            for before in needed(step):
+                self._do(before)
+            result = step.result(self._contents)
+        finally:
+            step.forget()
+        refuse_layouts(leaves(result))
+        if changed:
+            return changed[0] if hasattr(result, "dtype") else result and type(result)(changed)
+        to_host = str(kwargs.get("device", "")).startswith("cpu")
+        return result if to_host else mapped(result, self._on_gpu)
 
-    def give(self, made: Any, value: Any) -> None:
-        """Give a GPU tensor its values, unless it shares the memory of one that has them."""
-        if made.numel() and unique_id(made) not in self._memory and value.device.type == "cpu":
-            self.of(made).copy_(value)
+    def keep(self, changed: list[Any]) -> None:
+        """Tensors are about to be changed: what was copied from the host's was as they are now."""
+        for tensor in changed if self._host else ():
+            if not is_on(tensor) and (memory := self._host.pop(unique_id(tensor), None)):
+                memory.part_from_host()
 
-    def _beside(self, tensor: Any) -> Any:
+    def _step(self, func: Any, args: Any, kwargs: Any, changed: list[Any]) -> Step:
+        self._count += 1
+        step = Step(self._count, func, mapped(args, self._noted), mapped(kwargs, self._noted))
+        if step.is_random():
+            self._drawn += 1
+            step.seed = hash((self._seed, self._drawn))
+        step.changes([self._place(t).memory for t in changed if is_on(t)])
+        return step
+
+    def _noted(self, value: Any) -> Any:
+        """An argument as a step keeps it: what it was then, also if it changes later."""
         import torch
+
+        if isinstance(value, torch.Tensor):
+            return self._place(value) if is_on(value) else self._host_place(value)
+        if isinstance(value, torch.device) and value.type == STAND_IN:
+            return torch.device("cpu")
+        # A generator of the user's would be drawn from when nobody expects it.
+        return None if isinstance(value, torch.Generator) else value
+
+    def _is_new(self, tensor: Any, given: set[int]) -> bool:
+        """Whether a result shares its memory with nothing that was there before."""
+        key = unique_id(tensor)
+        return key not in given and key not in self._memories
+
+    def _place(self, tensor: Any) -> Place:
         from torch.multiprocessing.reductions import StorageWeakRef
 
         key = unique_id(tensor)
-        if key not in self._memory:
+        if key not in self._memories:
             storage = tensor.untyped_storage()
             self._forget()
-            total = storage.nbytes() + sum(m.nbytes() for _, m in self._memory.values())
-            if total > LIMIT:
-                raise NotMeasuredError(
+            # As long as there is a weak reference, no other storage gets this key.
+            self._memories[key] = (StorageWeakRef(storage), Memory(storage.nbytes()))
+        return Place.of(tensor, self._memories[key][1])
+
+    def _host_place(self, tensor: Any) -> Any:
+        key = unique_id(tensor)
+        if (memory := self._host.get(key)) is None:
+            memory = self._host[key] = Memory.of_host(tensor.untyped_storage())
+        return Place.of(tensor, memory)
+
+    def _on_gpu(self, value: Any) -> Any:
+        """A tensor on the stand-in, for one that was worked out."""
+        import torch
+
+        if not isinstance(value, torch.Tensor):
+            return value
+        made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=STAND_IN)
+        self._put(self._place(made), value)
+        return made
+
+    def _do(self, step: Step) -> None:
+        """Do a step, and have done with it."""
+        import torch
+
+        try:
+            result = step.result(self._contents)
+            found = [t if isinstance(t, torch.Tensor) else None for t in leaves(result)]
+            for place, value in zip(step.made, found, strict=False):
+                if place is not None and value is not None:
+                    self._put(place, value)
+        except Exception:  # noqa: BLE001  a user's own op may raise anything
+            # What has no CPU kernel, such as a fused attention: zeros stand in, and a note says so.
+            self.doubtful.add(str(step.func))
+        step.forget()
+
+    def _put(self, place: Place, value: Any) -> None:
+        if value.numel() and value.device.type == "cpu":
+            place.view(self._contents(place.memory)).copy_(value)
+
+    def _contents(self, memory: Memory) -> Any:
+        """The CPU memory behind a GPU's, made where there is none yet."""
+        if memory.contents is None:
+            if self._bytes + memory.size > LIMIT:
+                self._forget(at_once=True)
+                gc.collect()
+            if self._bytes + memory.size > LIMIT:
+                raise NoValue(
                     f"the path depends on values, and these are more than {LIMIT >> 30} GiB: "
                     "ask for a smaller --size"
                 )
-            memory = torch.zeros(storage.nbytes(), dtype=torch.uint8).untyped_storage()
-            self._memory[key] = (StorageWeakRef(storage), memory)
-            if key in self._origins:
-                self.of(tensor).copy_(self._origins[key][1])
-        return self._memory[key][1]
+            memory.allocate()
+            self._bytes += memory.size
+            finalize(memory, self._freed, memory.size)
+        return memory.contents
 
-    def _forget(self) -> None:
-        """Drop the memory of tensors that are gone: their keys may be given anew."""
-        gone = [key for key, (ref, _) in self._memory.items() if ref.expired()]
+    def _freed(self, size: int) -> None:
+        self._bytes -= size
+
+    def _forget(self, *, at_once: bool = False) -> None:
+        """Drop what is known of tensors that are gone."""
+        if not at_once and len(self._memories) < self._look_at:
+            return
+        gone = [key for key, (reference, _) in self._memories.items() if reference.expired()]
         for key in gone:
-            del self._memory[key]
-
-
-def leaves(value: Any) -> Iterator[Any]:
-    """The values in nested tuples, lists and dicts, in order."""
-    if isinstance(value, tuple | list):
-        for item in value:
-            yield from leaves(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from leaves(item)
-    else:
-        yield value
-
-
-def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    """The same nesting with every leaf changed."""
-    if isinstance(value, tuple | list):
-        items = [mapped(v, change) for v in value]
-        return items if isinstance(value, list) else tuple(items)
-    if isinstance(value, dict):
-        return {k: mapped(v, change) for k, v in value.items()}
-    return change(value)
+            del self._memories[key]
+        self._look_at = max(_FIRST_LOOK, 2 * len(self._memories))

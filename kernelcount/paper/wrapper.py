@@ -7,16 +7,20 @@ that a new torch shows up as a note and not as a wrong count.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["generated", "library", "copy", "sync", "unknown"]
+Kind = Literal["generated", "library", "copy", "sync", "branch", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that puts something on the GPU, or may. `name` is as the code has it."""
+    """A call that puts something on the GPU, or may. `name` is as the code has it.
+
+    `branch`: it is made in some cases only, or many times.
+    """
 
     kind: Kind
     name: str
@@ -50,9 +54,15 @@ def calls(code: str) -> list[Call]:
     tree = ast.parse(code)
     names = dict(_aliases(tree))
     found: list[tuple[int, int, Call]] = []
-    for function in _running(tree):
-        for node in ast.walk(function):
-            if isinstance(node, ast.Call) and (call := _classified(node, names)) is not None:
+    functions = {f.name: f for f in _functions(tree)}
+    branches = {name for name in functions if not _RUNS.match(name)}
+    for name, function in functions.items():
+        for node, certain in _parts(function) if name not in branches else ():
+            called = ast.unparse(node.func).removeprefix("self.")
+            call = Call("branch", called) if called in branches else _classified(node, names)
+            if call is not None and not certain:
+                call = Call("branch", call.name)
+            if call is not None:
                 found.append((node.lineno, node.col_offset, call))
     return [call for _, _, call in sorted(found, key=lambda item: item[:2])]
 
@@ -66,8 +76,20 @@ def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:
                     yield target.id, ast.unparse(node.value)
 
 
-def _running(tree: ast.Module) -> Iterator[ast.FunctionDef]:
-    """``call`` and the partitions that it calls, as functions or as methods of Runner."""
+def _parts(node: ast.AST, certain: bool = True) -> Iterator[tuple[ast.Call, bool]]:
+    """The calls inside, and whether each is made once and in any case."""
+    branches = isinstance(node, ast.If | ast.While | ast.For)
+    for name, value in ast.iter_fields(node):
+        inside = certain and not (branches and name in ("body", "orelse"))
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.Call):
+                yield child, inside
+            if isinstance(child, ast.AST):
+                yield from _parts(child, inside)
+
+
+def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    """``call``, the partitions that it calls, and branches, as functions or methods of Runner."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name not in _NOT_THE_CALL:
             yield node
@@ -76,6 +98,8 @@ def _running(tree: ast.Module) -> Iterator[ast.FunctionDef]:
             yield from (m for m in inner if not m.name.startswith("__") and m.name not in _PLUMBING)
 
 
+# The rest are branches and bodies of loops: whether and how often they run is not in the code.
+_RUNS = re.compile(r"call|partition_\d+")
 _PLUMBING = frozenset({"recursively_apply_fns"})
 
 
@@ -94,7 +118,7 @@ def _classified(node: ast.Call, names: dict[str, str]) -> Call | None:
     if last == "copy_":
         return Call("copy", "copy_")
     if last == "item":
-        return Call("sync", "item")
+        return Call("sync", written)
     if last in _HOST or last.startswith(_HOST_PREFIXES) or root.startswith(_CPU_KERNELS):
         return None
     if full.startswith(("torch.empty", "torch.cuda.", "torch._C.")) or root in ("self", "triton"):

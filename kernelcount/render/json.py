@@ -80,7 +80,7 @@ def _variant(f: Figures, report: Report) -> dict[str, Any]:
     capture = f.capture
     entry: dict[str, Any] = {
         "name": f.name,
-        "basis": f.basis,
+        "basis": f.basis if capture else _basis(report.environment),
         "status": "measured" if f.reason is None else "unmeasured",
         "reason": f.reason,
         "complete": capture.complete if capture else None,
@@ -145,6 +145,11 @@ def _times(f: Figures) -> dict[str, Any]:
             "notes": list(f.numerics.notes),
         },
     }
+
+
+def _basis(environment: Environment) -> str:
+    """On what a count would have rested, had there been one."""
+    return "paper" if environment.kind == "paper" else "measured"
 
 
 def _floor(entries: Sequence[Figures]) -> dict[str, Any] | None:

@@ -1,13 +1,12 @@
 """The adapter to torch's operator registry. Where torch changes it, these tests know it first."""
 
 import pytest
+import torch
 
 from kernelcount.devices.aten import becomes, can_tell_composite, effect
 
 
 def test_this_torch_tells_which_operations_are_made_of_others():
-    import torch
-
     assert can_tell_composite(), f"torch {torch.__version__} has lost _dispatch_has_kernel_for_..."
 
 
@@ -66,12 +65,13 @@ def test_a_custom_operation_is_one(count, target):
             return twice(x)
     """)
     outcome = count(f"{spec}:f", inputs=("f32[4]",))["eager"]
-    assert [row.name for row in outcome.rows()] == ["kernelcount_tests::twice"]
+    # From torch 2.14 on such an op leaves no row of its own in a profile, only what it calls.
+    of_its_own = torch.torch_version.TorchVersion(torch.__version__) < (2, 14)
+    expected = ["kernelcount_tests::twice"] if of_its_own else ["aten::mul", "aten::add"]
+    assert [row.name for row in outcome.rows()] == expected
 
 
 def test_a_torch_that_tells_nothing_makes_every_operation_work(monkeypatch):
-    import torch
-
     monkeypatch.delattr(torch._C, "_dispatch_has_kernel_for_dispatch_key")
     effect.cache_clear()
     try:

@@ -117,6 +117,10 @@ it in the same run, by `python tests/gpu/paper_against_measured.py`.
 - The total is exact on {exact} of all {len(every)} variants ({exact / len(every):.0%}).
 - It is above the measured one on {tally["above"]}, below it and not marked `at least` on \
 {tally["below"]}, and unknown on {tally["unknown"]}.
+
+Library calls are known by rules and by an atlas that was recorded on the same card. A matrix
+product with a side that is no multiple of its dtype's alignment Inductor may pad: on a GPU it times
+both ways, so that the measured count may change from run to run.
 """
     head = [f"| {' | '.join(HEAD)} |", f"|{' --- |' * len(HEAD)}"]
     return "\n".join([text, *head, *(row.line() for row in every), ""])

@@ -108,6 +108,95 @@ def steps(x):
     return w.detach()
 
 
+def with_gradients(n, device):
+    parameters = [torch.nn.Parameter(torch.ones(n, device=device)) for _ in range(3)]
+    for p in parameters:
+        p.grad = torch.ones(n, device=device)
+    return parameters
+
+
+def make_adam_steps(n=64, device="cuda"):
+    return (torch.optim.Adam(with_gradients(n, device)),)
+
+
+def adam_steps(optimizer):
+    optimizer.step()
+
+
+def make_fused_steps(n=64, device="cuda"):
+    return (torch.optim.AdamW(with_gradients(n, device), fused=True),)
+
+
+def fused_steps(optimizer):
+    optimizer.step()
+
+
+def make_clips(n=64, device="cuda"):
+    return (with_gradients(n, device),)
+
+
+def clips(w):
+    torch.nn.utils.clip_grad_norm_(w, 1.0)
+
+
+def scales_by_the_host(a):
+    scale = torch.tensor(2.0)
+    return a / (scale * 3 + 1), scale
+
+
+def make_changes_the_hosts_too_late(n=64, device="cuda"):
+    return torch.randn(n, device=device), torch.tensor(2.0)
+
+
+def changes_the_hosts_too_late(a, scale):
+    b = a * scale
+    scale.add_(1)
+    return b * scale
+
+
+def gives_back_to_the_host(a):
+    return (a * 2).cpu()
+
+
+def converts_for_the_host(a):
+    return (a * 2).to("cpu", torch.float16)
+
+
+def makes_on_the_host(a):
+    return a + 1, torch.ones(64) * 2
+
+
+def by_a_list(a):
+    return a[[0, 2, 4]]
+
+
+def make_recurs(n=64, device="cuda"):
+    return torch.nn.LSTM(n, n, 2).to(device), torch.randn(3, n, device=device)
+
+
+def recurs(network, x):
+    network(x)[0].sum().backward()
+
+
+def chooses(a):
+    return torch.cond(a.sum() > 0, lambda t: t * 2, lambda t: t - 1, (a,))
+
+
+def make_chooses(n=64, device="cuda"):
+    return (torch.rand(n, device=device),)
+
+
+def is_sparse(a):
+    return a.view(8, -1).to_sparse() @ a.view(-1, 8)
+
+
+def goes_on_without(a):
+    try:
+        return a.sum().item()
+    except Exception:
+        return a + 1
+
+
 class Model(torch.nn.Module):
     """A layer whose module is moved to the GPU that is not there."""
 
@@ -122,11 +211,6 @@ class Model(torch.nn.Module):
 @torch.compile
 def compiled_already(a, b):
     return (a + b).relu()
-
-
-def uses_a_stream(a):
-    with torch.cuda.stream(torch.cuda.Stream()):
-        return a + 1
 
 
 def raises(a):

@@ -188,7 +188,7 @@ def test_an_atlas_is_read_as_it_was_written(tmp_path):
 def test_the_atlas_of_the_package_can_be_read_and_reviewed():
     there = atlas.load(atlas.FILE)
     assert (there.card, atlas.series(there.torch)) == ("H200", "2.11")
-    assert len(atlas.FILE.read_bytes()) < 150_000
+    assert len(atlas.FILE.read_bytes()) < 200_000
     keys = [
         (e.op, e.dtype, e.parameters, e.klass, call)
         for e in there.entries

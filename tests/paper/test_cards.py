@@ -3,7 +3,7 @@
 import pytest
 
 from kernelcount.errors import UsageError
-from kernelcount.paper.cards import CARDS, LIMITS, find, of_device
+from kernelcount.paper.cards import CARDS, LIMITS, device_properties, find, of_device
 
 
 def test_the_default_is_the_card_whose_library_calls_are_recorded():
@@ -12,6 +12,7 @@ def test_the_default_is_the_card_whose_library_calls_are_recorded():
 
 def test_names_are_read_in_any_case_and_with_their_maker():
     assert find("h100") is find("NVIDIA H100")
+    assert find("NVIDIA GeForce RTX 4090") is find("rtx 4090")
 
 
 def test_another_name_is_refused_with_the_nearest():
@@ -32,6 +33,9 @@ def test_every_figure_has_a_source(card):
         ("NVIDIA H200", "H200"),
         ("NVIDIA H100 80GB HBM3", "H100"),
         ("NVIDIA A100-SXM4-80GB", "A100"),
+        ("NVIDIA A100-SXM4-40GB", "A100 40GB"),
+        ("NVIDIA H100 PCIe", "H100 PCIe"),
+        ("NVIDIA GeForce RTX 4090", "RTX 4090"),
         ("NVIDIA L40S", "L40S"),
         ("Tesla T4", "T4"),
     ],
@@ -43,3 +47,24 @@ def test_a_card_is_known_by_what_torch_calls_it(device, card):
 @pytest.mark.parametrize("device", ["NVIDIA L40", "AMD Instinct MI300X", ""])
 def test_a_card_without_a_row_is_none(device):
     assert of_device(device) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "clock", "bits"),
+    [("H200", 3201, 6016), ("T4", 5001, 256), ("B200", 3996, 7680)],
+)
+def test_a_data_sheets_bandwidth_is_that_of_the_memorys_clock_and_bus(name, clock, bits):
+    """Both as a device query tells them: clock in MHz, two transfers a clock."""
+    assert find(name).bandwidth == pytest.approx(2 * clock * 1e6 * bits / 8, rel=0.01)
+
+
+def test_a_cache_is_counted_in_powers_of_two_as_the_card_does():
+    assert find("H200").l2 == 62_914_560, "cudaDevAttrL2CacheSize on an H200"
+    assert find("T4").l2 == 4_194_304
+
+
+def test_the_properties_that_torch_asks_for_are_those_of_a_real_h200():
+    properties = device_properties(find("H200"))
+    assert properties.total_memory == 150_109_880_320
+    assert properties.shared_memory_per_block_optin == 232_448
+    assert (properties.name, properties.multi_processor_count) == ("NVIDIA H200", 132)

@@ -45,6 +45,11 @@ def exact(outcomes):
         ("in_place", (2, 1)),
         ("upsamples", (1, 1)),
         ("compiled_already", (2, 1)),
+        ("scales_by_the_host", (1, 1)),
+        ("gives_back_to_the_host", (1, 1)),
+        ("converts_for_the_host", (1, 1)),
+        ("makes_on_the_host", (1, 1)),
+        ("by_a_list", (1, 1)),
     ],
 )
 def test_the_count_is_exact_where_rules_know_every_call(name, expected):
@@ -140,6 +145,53 @@ def test_an_optimizer_steps_in_compiled_code():
     assert all(not isinstance(o, Unmeasured) for o in outcomes.values())
 
 
+def test_a_compiled_optimizer_counts_its_steps_on_the_gpu_in_a_kernel_of_their_own():
+    compiled = count("adam_steps", "compile")["compile"]
+    assert [r.name for r in compiled.rows()] == ["triton_for_fused_0", "triton_for_fused_1"]
+
+
+def test_a_fused_optimizer_stays_fused():
+    outcomes = count("fused_steps")
+    assert all(any("_fused_adamw_" in r.name for r in o.rows()) for o in outcomes.values())
+
+
+def test_clipping_works_on_the_list_of_gradients_and_not_on_each():
+    labels = [r.label for r in count("clips", "eager")["eager"].rows()]
+    assert {"_foreach_norm", "_foreach_mul_"} <= set(labels)
+
+
+def test_what_the_host_changes_between_two_uses_is_not_counted():
+    outcome = count("changes_the_hosts_too_late", "compile")["compile"]
+    assert isinstance(outcome, Unmeasured)
+    assert (outcome.code, "CPU tensor without dimensions" in outcome.reason) == (3, True)
+    assert "Backend" not in outcome.reason
+
+
+def test_a_recurrent_network_is_one_call_of_cudnn_each_way():
+    labels = [r.label for r in count("recurs", "eager")["eager"].rows()]
+    assert labels.count("_cudnn_rnn") == labels.count("_cudnn_rnn_backward") == 1
+    assert "sigmoid" not in labels
+
+
+def test_of_two_branches_eager_takes_one_and_compiled_code_counts_none():
+    outcomes = count("chooses")
+    assert kernels(outcomes) == (3, 1)
+    assert outcomes["compile"].paper.at_least
+
+
+def test_a_sparse_tensor_is_refused_by_its_layout():
+    outcome = count("is_sparse", "eager")["eager"]
+    assert (outcome.code, outcome.reason) == (
+        3,
+        "tensors with layout sparse_coo are not counted on paper",
+    )
+
+
+def test_a_value_that_is_not_to_be_had_does_not_send_the_code_down_another_path(monkeypatch):
+    monkeypatch.setattr("kernelcount.paper.values.LIMIT", 100)
+    assert isinstance(count("goes_on_without", "eager")["eager"], Unmeasured)
+
+
 def test_attention_takes_one_fused_kernel_on_a_hopper():
     outcome = count("attends", "eager")["eager"]
     assert [r.label for r in outcome.rows()] == ["_scaled_dot_product_cudnn_attention"]
@@ -166,12 +218,6 @@ def test_a_mode_that_adds_kernels_leaves_the_count_open():
     outcome = count("add_relu", "compile:reduce-overhead")["compile:reduce-overhead"]
     assert outcome.paper.at_least
     assert any("CUDA graphs" in n.detail for n in outcome.notes)
-
-
-def test_what_paper_does_not_have_is_unmeasured_and_not_the_users_fault():
-    outcome = count("uses_a_stream", "eager")["eager"]
-    assert isinstance(outcome, Unmeasured)
-    assert outcome.code == 3
 
 
 def test_the_users_own_error_stays_the_users():
@@ -208,3 +254,12 @@ def test_what_paper_cannot_give_is_refused_before_anything_starts(flags, said):
     job = Job(f"{FUNCTIONS}:add_relu", **flags)
     with pytest.raises(UsageError, match=said):
         app.check_job(job)
+
+
+@pytest.mark.parametrize("name", ["add_relu", "masked", "trains", "drops"])
+def test_the_bytes_of_all_kernels_are_those_of_the_variant(name):
+    for outcome in count(name).values():
+        moved = [(row.read, row.written) for row in outcome.rows()]
+        assert moved
+        total = tuple(map(sum, zip(*moved, strict=True)))
+        assert total == (outcome.paper.read, outcome.paper.written)

@@ -53,3 +53,29 @@ def test_a_kernel_that_is_run_twice_counts_twice():
 
 def test_code_for_the_cpu_launches_nothing():
     assert calls("def call(args):\n    cpp_fused_add_0(args)\n") == []
+
+
+BRANCHES = """
+def true_graph_0(args):
+    triton_poi_fused_mul_0.run(args)
+
+class Runner:
+    def partition_0(self, args):
+        triton_poi_fused_add_1.run(args)
+
+    def call(self, args):
+        self.partitions[0](args)
+        if buf1.item():
+            buf2 = true_graph_0(args)
+        else:
+            triton_poi_fused_sub_2.run(args)
+"""
+
+
+def test_what_runs_in_some_cases_only_is_a_branch():
+    assert calls(BRANCHES) == [
+        Call("generated", "triton_poi_fused_add_1"),
+        Call("sync", "buf1.item"),
+        Call("branch", "true_graph_0"),
+        Call("branch", "triton_poi_fused_sub_2"),
+    ]

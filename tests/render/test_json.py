@@ -192,6 +192,16 @@ def test_an_unmeasured_variant_that_left_nothing_has_no_numbers():
     assert (entry["rows"], entry["notes"], entry["devices"]) == ([], [], {})
 
 
+def test_an_unmeasured_variant_on_paper_does_not_say_that_it_was_to_be_measured():
+    paper = Environment("NVIDIA H200", "paper", "2.13.0")
+    text = render(
+        samples.run_report(Unmeasured("eager", "a stream"), environment=paper), format="json"
+    )
+    (entry,) = json.loads(text)["variants"]
+    assert (entry["basis"], entry["status"]) == ("paper", "unmeasured")
+    assert '"measured"' not in text
+
+
 def test_kernels_of_which_none_has_a_time_have_no_kernel_time():
     entry = variant(samples.capture("x", ("k", "kernel", None, None)))
     assert (entry["kernels"], entry["kernel_time_ns"], entry["busy_ns"]) == (1, None, None)

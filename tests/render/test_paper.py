@@ -63,6 +63,17 @@ or written once.
     )
 
 
+def test_each_kernel_has_its_own_transfers_where_its_bytes_are_known():
+    capture = eager()
+    works = [replace(w, read=2 * ARRAY, written=ARRAY) for w in capture.records.works]
+    known = replace(capture, records=replace(capture.records, works=tuple(works)))
+    lines = render(report(known), format="table").splitlines()
+    heading = next(i for i, line in enumerate(lines) if line.endswith("transfers"))
+    assert [line.rsplit(None, 1)[1] for line in lines[heading + 1 : heading + 3]] == ["3.0", "3.0"]
+    rows = json.loads(render(report(known), format="json"))["variants"][0]["rows"]
+    assert rows[0]["bytes"] == {"read": 2 * ARRAY, "written": ARRAY, "basis": "modelled"}
+
+
 def test_a_lower_bound_is_never_shown_as_a_count():
     text = render(report(eager(at_least=True), compiled()), format="table")
     assert "compile would launch 1 kernel, eager at least 2" in text

@@ -1,0 +1,38 @@
+"""What the stand-ins for torch's CUDA part play in: the count that goes on just now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kernelcount.paper.log import Log
+from kernelcount.paper.values import Values
+
+
+@dataclass
+class Scene:
+    """The count of the moment, which a stream or a graph of the user's may outlive.
+
+    `doubts`: what may launch more kernels than counted; `refusals`: what is not followed at all,
+    and why; `told`: what was asked and answered by assumption. Each once, in order.
+    """
+
+    log: Log | None = None
+    values: Values | None = None
+    doubts: dict[str, None] = field(default_factory=dict)
+    refusals: dict[str, None] = field(default_factory=dict)
+    told: dict[str, None] = field(default_factory=dict)
+
+    def begin(self, log: Log, values: Values) -> None:
+        """Another count begins."""
+        self.log, self.values = log, values
+        for noted in (self.doubts, self.refusals, self.told):
+            noted.clear()
+
+    def end(self) -> None:
+        """The count is over; what was noted stays."""
+        self.log = self.values = None
+
+    def note_open(self, what: str) -> None:
+        """Note that `what` has launched kernels that nobody counts here."""
+        if self.log is not None:
+            self.log.note_open(what)
