@@ -167,7 +167,7 @@ def test_an_error_of_both_variants_is_told_once(kernelcount, target):
     ("arguments", "code", "said"),
     [
         (("run", "nowhere.py:f"), 2, "there is no file nowhere.py"),
-        (("run", f"{OPERATIONS}:nope"), 2, "has no nope"),
+        (("run", f"{OPERATIONS}:nope", "--device", "cpu"), 2, "has no nope"),
         (("run", f"{OPERATIONS}:add_relu", "--size", "12x"), 2, "'12x' is not a size"),
         (("run", f"{OPERATIONS}:add_relu", "--timeout", "0"), 2, "--timeout 0"),
         (("run", f"{OPERATIONS}:add_relu", "--timeout", "soon"), 2, "--timeout"),

@@ -165,7 +165,7 @@ def test_inductor_writes_the_code_of_a_card_that_is_not_there_and_tells_its_byte
         assert DeviceProperties.create(torch.device("cuda:0")).multi_processor_count == 132
         written = adapter.lower(module, [fake], {"is_inference": True})
     assert "triton_poi_fused_0.run(" in written.code
-    assert (written.read, written.written) == (4000, 4000)
+    assert written.traffic == ((4000, 4000),)
 
 
 def test_what_the_compiler_wraps_is_found_inside():

@@ -10,7 +10,7 @@ from kernelcount.model import Job, Unmeasured, note_codes
 
 FUNCTIONS = Path(__file__).parent / "functions.py"
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("by_rules_alone")]
 
 
 def count(name, *variants, size=64, **flags):

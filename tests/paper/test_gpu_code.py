@@ -10,7 +10,7 @@ from kernelcount.model import Job, Unmeasured, note_codes
 
 CODE = Path(__file__).parent / "gpu_code.py"
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("by_rules_alone")]
 
 
 def count(spec, *variants, **flags):
