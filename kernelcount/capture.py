@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
-from time import perf_counter_ns
+from time import monotonic, perf_counter_ns
 from types import GeneratorType
 from typing import Any
 
@@ -72,7 +72,8 @@ Progress = Callable[[str], None]
 class Subject:
     """What is counted: the target with its arguments, on a device.
 
-    `reference`: whether results are held against the same in float64; `cold`: whether calls
+    `seconds`: how long times may be taken, 0 for
+    none; `reference`: whether results are held against the same in float64; `cold`: whether calls
     are timed with arguments in turn that no cache holds. `remake` makes the arguments
     anew from another seed: other values at other addresses.
     """
@@ -85,6 +86,7 @@ class Subject:
     seed: int = 0
     backward: bool = False
     no_grad: bool = False
+    seconds: float = 0.0
     reference: bool = False
     cold: bool = False
     notes: tuple[Note, ...] = ()
@@ -323,12 +325,15 @@ def _with_median_times(
 ) -> Capture:
     """The steady call, each record with the median of its times in this and in other calls.
 
-    On the CPU an operation's time is that of a single call: nobody compares it.
+    Only where times are asked for, and no longer than that may take. On the CPU an operation's time
+    is that of a single call: nobody compares it.
     """
-    if this.subject.device.kind == "cpu":
+    seconds = this.subject.seconds
+    if this.subject.device.kind == "cpu" or not seconds:
         return steady
     others: list[Outcome] = [before]
-    for _ in range(MORE_CALLS):
+    until = monotonic() + seconds
+    while len(others) <= MORE_CALLS and monotonic() < until:
         this.progress("profiling, for the times")
         others.append(_profile(this, *given()))
     order = _order(steady)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 from typing import Any
 
 from kernelcount import noise
@@ -39,10 +40,6 @@ def measure(
         runs = [_Run(way, subject, stack) for way, _ in counted]
         progress("comparing the results")
         compared = _compared(runs, wanted=subject.reference)
-        peaks = []
-        for run in runs:
-            progress(f"{run.name}: memory")
-            peaks.append(run.peak_memory())
         candidates = [run.candidate() for run in runs]
         progress("timing")
         timing.in_turn(candidates, subject.device, seconds)
@@ -52,12 +49,12 @@ def measure(
     return [
         replace(
             capture,
-            peak_memory=peak,
+            peak_memory=run.peak_memory,
             numerics=found,
             timing=Timing(tuple(c.samples), c.batch, names),
             notes=(*capture.notes, *served, *disturbed, *_imprecise(c)),
         )
-        for (_, capture), c, peak, found in zip(counted, candidates, peaks, compared, strict=True)
+        for (_, capture), run, c, found in zip(counted, runs, candidates, compared, strict=True)
     ]
 
 
@@ -73,11 +70,15 @@ class _Run:
         self._function = way.function
         self._invocation = Invocation(way.call, subject)
         # What was compiled may have been dropped since, and the caches of both are cold.
+        self.peak_memory: int | None = None
+        started = monotonic()
         with self.during():
             for call in range(1, WARM_UPS + 1):
                 self.once()
                 if call == 1:
                     self._state.look_closely()
+                if monotonic() - started > subject.seconds:
+                    break
         subject.device.synchronize()
         self._state.forget_unchanged()
         self._state.before_call()  # the next one is to begin with what this one was given
@@ -96,11 +97,13 @@ class _Run:
         Each call begins with the same random numbers. Gradients count where it goes backward.
         """
         args, kwargs = self._state.before_call()
+        results: list[Any] = []
         with randomness.fixed(self._subject.seed) as drawn, self.during():
-            result = self._invocation(args, kwargs)
+            self.peak_memory = self._subject.device.peak_memory(
+                lambda: results.append(self._invocation(args, kwargs))
+            )
             draws = drawn()
-        self._subject.device.synchronize()
-        found = [*tensors(result)]
+        found = [*tensors(results)]
         if self._state.mutated:
             found += tensors((args, kwargs))
         if self._subject.backward:
@@ -124,12 +127,6 @@ class _Run:
             return None
         found = [*tensors(result)]
         return [*found, *tensors((args, kwargs))] if self._state.mutated else found
-
-    def peak_memory(self) -> int | None:
-        """Bytes that a call holds at its peak above its inputs."""
-        arguments = self._state.before_call()
-        with self.during():
-            return self._subject.device.peak_memory(partial(self._invocation, *arguments))
 
     def candidate(self) -> timing.Candidate:
         """The variant to be timed; call by call where a call changes what it is given."""
@@ -156,12 +153,10 @@ class _Run:
 
 
 def _compared(runs: Sequence[_Run], *, wanted: bool) -> list[Numerics | None]:
-    """The results of each beside those of the first; None where there is no other to compare.
+    """The results of each beside those of the first, which has none itself. Also takes memory.
 
     How far they are from the truth is found out where they differ, or where that is `wanted`.
     """
-    if len(runs) == 1:
-        return [None]
     try:
         expected, draws = runs[0].results()
         compared: list[Numerics | None] = [None]

@@ -16,8 +16,8 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -130,11 +130,18 @@ def steps(job: Job) -> list[Step]:
     return [Step(i, v, s, traces[i]) for i, (s, v) in enumerate(pairs)]
 
 
-def perform(job: Job, first: int, send: Send, scratch: str | None = None) -> None:
+def perform(
+    job: Job,
+    first: int,
+    send: Send,
+    scratch: str | None = None,
+    hushed: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> None:
     """Do the job from step `first` on, until its end or the first variant that fails.
 
     After a failure the process may be poisoned (a CUDA error sticks), so the rest is for another.
-    `scratch` is a folder for traces; None: one is made. KeyboardInterrupt passes through.
+    `scratch` is a folder for traces; None: one is made. While the user's code is timed, thousands of
+    calls long, `hushed` holds for what it prints. KeyboardInterrupt passes through.
     """
     try:
         session = _Session(job, send, scratch)
@@ -144,7 +151,8 @@ def perform(job: Job, first: int, send: Send, scratch: str | None = None) -> Non
             done = session.do(step)
             send(done)
             if done.said or following is None or following.size != step.size:
-                session.together(step.size)
+                with hushed():
+                    session.together(step.size)
             if done.said:
                 return
     except KernelcountError as error:
@@ -346,6 +354,7 @@ class _Session:
             seed=self.job.seed,
             backward=self.job.backward,
             no_grad=self.job.no_grad,
+            seconds=self.job.seconds,
             reference=self.job.reference,
             cold=self.job.cold,
             notes=(
@@ -571,7 +580,7 @@ def main(control: int, folder: str, first: int) -> None:
     send = _Sender(Path(folder, "results"))
     job = msgspec.convert(json.loads(Path(folder, "job").read_bytes()), Job)
     try:
-        perform(job, first, send, folder)
+        perform(job, first, send, folder, _hushed)
     except KeyboardInterrupt:
         send(Failed(130, "interrupted: the function raised KeyboardInterrupt"))
     send(Ended())
@@ -602,6 +611,30 @@ class _Sender:
                 data = data[os.write(pipe, data) :]
         finally:
             os.close(pipe)
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Throw away what goes to the standard streams."""
+    kept = [(number, os.dup(number)) for number in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    _flush()
+    try:
+        for number, _ in kept:
+            os.dup2(nowhere, number)
+        yield
+    finally:
+        _flush()
+        for number, copy in kept:
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(nowhere)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
 
 
 def _write_down_crashes(path: Path) -> None:

@@ -61,8 +61,11 @@ def run(
         float | None, typer.Option("--timeout", metavar="S", help="Seconds for each variant.")
     ] = None,
     seconds: Annotated[
-        float, typer.Option("--seconds", metavar="S", help="Timing takes so long at most; 0: none.")
-    ] = 1.0,
+        float,
+        typer.Option(
+            "--seconds", metavar="S", help="Time calls, compare results: for so long. 0: don't."
+        ),
+    ] = 0.0,
     reference: Annotated[
         bool, typer.Option("--reference", help="Hold results against the same in float64.")
     ] = False,

@@ -343,6 +343,7 @@ def test_job_options_reach_the_job(kernelcount, monkeypatch, target):
     monkeypatch.setattr(runners, "in_worker", runner)
     spec = target("def f(x): return x") + ":f"
     flags = "--size 64k --dtype bf16 --device cpu --seed 3 --backward --eval --timeout 2.5"
+    flags += " --seconds 0.5 --reference --cold"
     kernelcount("run", spec, *flags.split(), "--inputs", "mine", "--variant", "compile:dynamic")
     assert jobs == [
         Job(
@@ -356,6 +357,9 @@ def test_job_options_reach_the_job(kernelcount, monkeypatch, target):
             backward=True,
             evaluate=True,
             timeout=2.5,
+            seconds=0.5,
+            reference=True,
+            cold=True,
         )
     ]
 

@@ -42,7 +42,7 @@ def test_a_batch_is_long_enough_to_hide_what_it_costs_to_begin_and_end_it():
 
 
 def test_a_first_call_that_loads_something_does_not_make_the_batch_small():
-    candidate = takes("cold", 1e9, 1_000.0)
+    candidate = takes("cold", 5e8, 1_000.0)
     timing.in_turn([candidate], Clock(), 5)
     assert candidate.batch >= 900
 
