@@ -140,8 +140,8 @@ def perform(
     """Do the job from step `first` on, until its end or the first variant that fails.
 
     After a failure the process may be poisoned (a CUDA error sticks), so the rest is for another.
-    `scratch` is a folder for traces; None: one is made. While the user's code is timed, thousands of
-    calls long, `hushed` holds for what it prints. KeyboardInterrupt passes through.
+    `scratch` is a folder for traces; None: one is made. `hushed` holds while the user's code is timed,
+    by thousands of calls, for what it prints. KeyboardInterrupt passes through.
     """
     try:
         session = _Session(job, send, scratch)
@@ -151,8 +151,7 @@ def perform(
             done = session.do(step)
             send(done)
             if done.said or following is None or following.size != step.size:
-                with hushed():
-                    session.together(step.size)
+                session.together(step.size, hushed)
             if done.said:
                 return
     except KernelcountError as error:
@@ -284,7 +283,9 @@ class _Session:
             self._counted.append((step.index, self._way(step.variant), outcome))
         return Done(step.index, msgspec.Raw(saved.dump([outcome])))
 
-    def together(self, size: int | None) -> None:
+    def together(
+        self, size: int | None, hushed: Callable[[], AbstractContextManager[None]]
+    ) -> None:
         """Time what was counted at one size, in turn; what fails here leaves the counts alone."""
         from kernelcount import together
 
@@ -294,9 +295,10 @@ class _Session:
         self.send(Together())
         ways = [(way, capture) for _, way, capture in counted]
         try:
-            captures = together.measure(
-                self._made(size), ways, self.job.seconds, lambda text: self.send(Progress(text))
-            )
+            with hushed():
+                captures = together.measure(
+                    self._made(size), ways, self.job.seconds, lambda text: self.send(Progress(text))
+                )
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  whatever user code raises costs the times
@@ -583,6 +585,13 @@ def main(control: int, folder: str, first: int) -> None:
         perform(job, first, send, folder, _hushed)
     except KeyboardInterrupt:
         send(Failed(130, "interrupted: the function raised KeyboardInterrupt"))
+    except Exception as error:  # noqa: BLE001  a thread of the user's might keep the process alive
+        said = f"{type(error).__name__}: {error}"
+        send(
+            Failed(
+                NotMeasuredError.code, f"an error of kernelcount's own, please report it: {said}"
+            )
+        )
     send(Ended())
 
 
@@ -615,8 +624,11 @@ class _Sender:
 
 @contextmanager
 def _hushed() -> Iterator[None]:
-    """Throw away what goes to the standard streams."""
-    kept = [(number, os.dup(number)) for number in (1, 2)]
+    """Throw away what goes to the standard streams, those that the user's code has not closed."""
+    kept: list[tuple[int, int]] = []
+    for number in (1, 2):
+        with suppress(OSError):
+            kept.append((number, os.dup(number)))
     nowhere = os.open(os.devnull, os.O_WRONLY)
     _flush()
     try:
