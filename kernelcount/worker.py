@@ -140,8 +140,8 @@ def perform(
     """Do the job from step `first` on, until its end or the first variant that fails.
 
     After a failure the process may be poisoned (a CUDA error sticks), so the rest is for another.
-    `scratch` is a folder for traces; None: one is made. `hushed` holds while the user's code is timed,
-    by thousands of calls, for what it prints. KeyboardInterrupt passes through.
+    `scratch` is a folder for traces; None: one is made. `hushed` holds for what the user's code
+    prints while it is timed, by thousands of calls. KeyboardInterrupt passes through.
     """
     try:
         session = _Session(job, send, scratch)
