@@ -29,6 +29,7 @@ from kernelcount.paper import cards
 NAMES = (
     "torch._TorchCompileInductorWrapper",
     "torch._C._conv_determine_backend_memory_format",
+    "torch._C._current_autograd_node",
     "torch._C._dispatch_has_kernel_for_dispatch_key",
     "torch._C._ExcludeDispatchKeyGuard",
     "torch._C._IncludeDispatchKeyGuard",
@@ -203,6 +204,14 @@ def in_eager(op: Any, args: Any, kwargs: Any) -> Any:
     unseen = mock.patch.object(module, asked, return_value=None) if hasattr(module, asked) else None
     with unseen or nullcontext():
         return kernel(*args, **kwargs)
+
+
+def backward_node() -> str | None:
+    """The name of the gradient that is worked out just now, such as ``MulBackward0``, or None."""
+    import torch
+
+    node = torch._C._current_autograd_node()
+    return None if node is None else str(node.name())
 
 
 def dispatch_mode() -> Any:

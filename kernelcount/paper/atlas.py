@@ -113,8 +113,10 @@ def load(path: Path) -> Atlas:
             document["cuda"],
             tuple(map(_entry, document["entries"])),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UnreadableError(f"{path}: no atlas of library calls: {error}") from None
+    except OSError as error:
+        raise UnreadableError(f"{path}: no atlas of library calls: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise UnreadableError(f"{path}: this is no atlas of library calls") from None
 
 
 def _entry(row: dict[str, Any]) -> Entry:
@@ -148,7 +150,12 @@ def _row(entry: Entry) -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def shipped() -> Atlas:
     """The atlas in use. Raises UnreadableError where the one that was asked for is none."""
-    return load(FILE)
+    try:
+        return load(FILE)
+    except UnreadableError as error:
+        raise UnreadableError(
+            f"{error} (KERNELCOUNT_ATLAS names it; kernelcount doctor --record-atlas makes one)"
+        ) from None
 
 
 def refined(op: rules.Op, cost: rules.Cost, card: str) -> tuple[rules.Cost, str | None]:

@@ -32,6 +32,7 @@ def for_card(card: Card, log: Log) -> Composites:
         aten.softmax.int: _softmax_by(aten.softmax.int, aten._softmax.default),
         aten.log_softmax.int: _softmax_by(aten.log_softmax.int, aten._log_softmax.default),
         aten.rms_norm.default: _rms_norm_into(log),
+        aten.one_hot.default: _one_hot,
         **_recurrent(log),
     }
 
@@ -79,6 +80,16 @@ def _softmax_by(whole: Any, kernel: Any) -> Callable[..., Any]:
         return adapter.decomposed(whole, (x, dim, dtype), {})
 
     return made
+
+
+def _one_hot(index: Any, classes: int = -1) -> Any:
+    """Zeros, and ones scattered into them (Onehot.cpp); on tensors without memory it compares."""
+    import torch
+
+    if classes == -1:
+        classes = int(index.max().item()) + 1
+    made = torch.zeros((*index.shape, classes), dtype=index.dtype, device=index.device)
+    return made.scatter_(-1, index.unsqueeze(-1), 1)
 
 
 def _rms_norm_into(log: Log) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from kernelcount.errors import KernelcountError, NotMeasuredError
 from kernelcount.model import NO_TIME, Environment, Lane, Note, Paper, Records, Work
-from kernelcount.paper import adapter, bounds, cards, composites, cuda, pretend
+from kernelcount.paper import adapter, atlas, bounds, cards, composites, cuda, pretend
 from kernelcount.paper.cards import Card
 from kernelcount.paper.compiled import Compiler
 from kernelcount.paper.log import Call, Log
@@ -26,13 +26,13 @@ from kernelcount.paper.values import NoValue, Values
 _READ_BY_TORCH = ("TORCH", "TRITON")
 # As Dynamo has it where an op fails in a trace.
 _GOT = re.compile(r"^ *Explanation: Dynamo failed .*: got (.*)", re.MULTILINE)
-_NAMED = 8  # calls named in a note before the rest is left out
 
 
 class PretendedGpu:
     """A card that is not there, as a device to count on.
 
-    Raises NotMeasuredError where this torch lacks what counting on paper needs.
+    Raises NotMeasuredError where this torch lacks what counting on paper needs, UnreadableError for
+    an atlas that is asked for and is none.
     """
 
     kind = "paper"
@@ -40,6 +40,7 @@ class PretendedGpu:
 
     def __init__(self, card: Card) -> None:
         adapter.check()
+        atlas.shipped()  # one that cannot be read is told of at once
         self.card = card
         self.values = Values()
         self._scene = Scene()
@@ -246,9 +247,7 @@ def _notes(calls: Iterable[Call]) -> Iterator[Note]:
 
 
 def _listed(names: Counter[str]) -> str:
-    shown = [f"{n} ×{k}" if k > 1 else n for n, k in names.most_common(_NAMED)]
-    more = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(f"{n} ×{k}" if k > 1 else n for n, k in names.most_common())
 
 
 def _plain(name: str) -> str:

@@ -17,6 +17,16 @@ from kernelcount.paper.places import STAND_IN, is_on, redirected, refuse_layouts
 from kernelcount.paper.steps import leaves
 from kernelcount.paper.values import Values
 
+# Gradients that depend on values, or go another way for tensors without memory
+# (FunctionsManual.cpp, areAnyTensorSubclassLike): what they run here is not what a GPU runs.
+_BY_VALUES = frozenset({"ProdBackward0", "ProdBackward1", "CumprodBackward0"})
+
+# Ops that are not pointwise and take no operand from the host either.
+_ONE_DEVICE = frozenset(
+    {"mm", "addmm", "bmm", "baddbmm", "addmv", "mv", "dot", "convolution", "native_layer_norm",
+     "native_group_norm", "native_batch_norm", "embedding", "cat"}
+)  # fmt: skip
+
 Composites = Mapping[Any, Callable[..., Any]]
 
 
@@ -80,6 +90,7 @@ class _Run:
                 self.values.keep(self._changed())
             return self.func(*self.args, **self.kwargs)
         refuse_layouts(self.given)
+        self._refuse_two_devices()
         try:
             result = self.func(*self.args, **self.kwargs)
         except (NotImplementedError, RuntimeError) as error:
@@ -91,8 +102,22 @@ class _Run:
             refuse_layouts(leaves(result))
             if not self.func.is_view:
                 self.values.follow(self.func, self.args, self.kwargs, result, self._changed())
-        self.log.note_op(self.op(result))
+        if (gradient := adapter.backward_node()) in _BY_VALUES:
+            self.log.note_open(str(gradient))
+        else:
+            self.log.note_op(self.op(result))
         return result
+
+    def _refuse_two_devices(self) -> None:
+        """Raise what torch raises on a GPU, in its words; tensors without memory do not mind."""
+        name = self.func.name().partition(".")[0].partition("::")[2]
+        meets = name in _ONE_DEVICE or adapter.is_pointwise(self.func)
+        from_host = any(is_on(t, "cpu") and t.dim() for t in self.given)
+        if meets and from_host and name not in rules.COPIES:
+            raise RuntimeError(
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                "cuda:0 and cpu!"
+            )
 
     def _is_ours(self) -> bool:
         device = self.kwargs.get("device")

@@ -17,6 +17,7 @@ from kernelcount.paper import adapter, autocast, cuda, graphs, streams
 from kernelcount.paper.cards import Card
 from kernelcount.paper.places import STAND_IN, device_of, is_gpu, is_on, redirected
 from kernelcount.paper.scene import Scene
+from kernelcount.paper.steps import mapped
 
 # These parts of torch act for the user: to them a tensor on the stand-in is on the GPU.
 _FOR_THE_USER = (
@@ -187,8 +188,17 @@ def _more_methods(to: Callable[..., Any]) -> dict[str, Any]:
         plain = is_on(self) and self.dim() == 0
         return format(self.item(), spec) if plain else str(form(self, spec))
 
+    put = torch.Tensor.__setitem__
+
+    def put_in(self: Any, index: Any, value: Any) -> None:
+        """Tensor.__setitem__: a number is put on the host first, as for CUDA (indexing.cpp)."""
+        if is_on(self) and isinstance(value, bool | int | float | complex):
+            value = torch.tensor(value, dtype=self.dtype, device="cpu")
+        put(self, index, value)
+
     form = torch.Tensor.__format__
     return {
+        "__setitem__": put_in,
         "__format__": formatted,
         "record_stream": record_stream,
         "pin_memory": pin_memory,
@@ -275,6 +285,7 @@ def _factories() -> dict[str, Any]:
         if not is_gpu(adapter.default_device() if device is None else device):
             return tensor(data, device=device, **kwargs)
         wanted = kwargs.pop("requires_grad", False)
+        data = mapped(data, lambda v: v.item() if is_on(v) and v.dim() == 0 else v)
         return tensor(data, device="cpu", **kwargs).to(STAND_IN).requires_grad_(wanted)
 
     def taken(data: Any, dtype: Any = None, device: Any = None) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelcount.devices.aten import effect
 from kernelcount.paper import foreach
-from kernelcount.paper.places import STAND_IN, is_on
+from kernelcount.paper.places import STAND_IN, device_of, is_on
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -99,7 +99,7 @@ def cost(op: Op, on_gpu: str = STAND_IN) -> Cost:
     """What this call launches. `on_gpu`: the torch device that plays the GPU."""
     if op.namespace == "prim" or not (op.written or op.read):
         return NOTHING
-    if op.name in _COPIES:
+    if op.name in COPIES:
         known = _copy(op, on_gpu)
     elif _is_empty(op):
         return NOTHING
@@ -150,22 +150,40 @@ def _only_aliases(op: Op) -> bool:
 # ── what depends on the arguments ────────────────────────────────────────────────────────────────
 
 
-_COPIES = ("clone", "copy_", "_to_copy")
+COPIES = ("clone", "copy_", "_to_copy")
+"""Ops that copy."""
 
 
 def _copy(op: Op, on_gpu: str) -> Cost:
     """clone, copy_, _to_copy. cuda/Copy.cu: a memcpy where dtype and layout agree, else a kernel.
 
-    Between host and GPU it is a memcpy; the GPU's side is first, or last, made contiguous there.
+    Between host and GPU it is a memcpy; the GPU's side is first, or last, made contiguous there
+    unless both have one layout, and cast there where nobody waits for it. A tensor that is copied
+    to itself, as ``x[0] += 1`` does last, stays as it is (Copy.cpp).
     """
     source, target = _copied(op)
-    if target.numel() == 0:
+    if target.numel() == 0 or _is_itself(source, target):
         return NOTHING
     sides = [is_on(t, on_gpu) for t in (source, target)]
     if not all(sides):
         side = source if sides[0] else target
-        return Cost(0 if side.is_contiguous() else 1, 1)
+        alike = source.stride() == target.stride() and is_dense(source)
+        waits = not argument(op, 2 if op.name == "copy_" else 5, "non_blocking", False)
+        cast = source.dtype != target.dtype and not waits
+        return Cost(0 if (alike or side.is_contiguous()) and not cast else 1, 1)
     return _copied_over(source, target)
+
+
+def _is_itself(source: Tensor, target: Tensor) -> bool:
+    from kernelcount.paper.adapter import unique_id
+
+    return (
+        unique_id(source) == unique_id(target)
+        and source.storage_offset() == target.storage_offset()
+        and source.stride() == target.stride()
+        and source.shape == target.shape
+        and source.dtype == target.dtype
+    )
 
 
 def _copied_over(source: Tensor, target: Tensor) -> Cost:
@@ -187,10 +205,31 @@ def _copied(op: Op) -> tuple[Tensor, Tensor]:
 def _index(op: Op) -> Cost:
     """A mask is a search for its true elements first, with a wait (TensorAdvancedIndexing.cpp)."""
     masks = mask_count(op.args[1])
+    if _is_masked_fill(op, masks):
+        return ONE
     put = op.name.startswith(("index_put", "_index_put"))
     accumulate = put and len(op.args) > 3 and bool(op.args[3])  # noqa: PLR2004 its fourth argument
     narrow = any(str(t.dtype) == "torch.int32" for t in op.args[1] if t is not None)
-    return Cost(1 + masks, masks, exact=not (masks or accumulate or narrow))
+    # Indices may come from the host, and so does a number that is put: THPVariable_setitem.
+    given = [*op.args[1], op.args[2] if put else None]
+    from_host = sum(1 for t in given if t is not None and device_of(t).type == "cpu")
+    return Cost(1 + masks, masks + from_host, exact=not (masks or accumulate or narrow))
+
+
+def _is_masked_fill(op: Op, masks: int) -> bool:
+    """Whether a number is put where one mask says: canDispatchToMaskedFill, IndexingUtils.h."""
+    if not op.name.startswith(("index_put_", "_index_put")) or masks != 1:
+        return False
+    indices = [t for t in op.args[1] if t is not None]
+    accumulate = bool(argument(op, 3, "accumulate", False))
+    value = op.args[2]
+    return (
+        len(indices) == 1
+        and not accumulate
+        and value.numel() == 1
+        and device_of(value).type == "cpu"
+        and str(indices[0].dtype) == "torch.bool"
+    )
 
 
 def mask_count(indices: Any) -> int:
@@ -219,16 +258,62 @@ def _embedding(op: Op) -> Cost:
 
 
 def _cumulative(op: Op) -> Cost:
-    """cuda/ScanKernels.cpp: a scan, after a cast where the dtype changes. One row: left to CUB."""
+    """cuda/ScanKernels.cpp: a scan, after a cast where the dtype changes. One row: left to CUB.
+
+    What is not contiguous, or not after the cast, is copied first (cuda/ScanUtils.cuh, scan_dim).
+    """
     x = op.read[0]
     cast = x.dtype != op.written[0].dtype
     one_row = x.dim() == 0 or x.numel() == x.shape[op.args[1]]
-    return Cost(1 + cast, exact=not one_row)
+    known = not one_row and not (cast and not x.is_contiguous())
+    return Cost(1 + (cast or not x.is_contiguous()), exact=known)
+
+
+def _made_contiguous(op: Op) -> Cost:
+    """One kernel, and one before for each operand that is not contiguous.
+
+    cuda/SoftMax.cu, host_softmax and host_softmax_backward.
+    """
+    return Cost(1 + sum(1 for t in op.read if t.numel() and not t.is_contiguous()))
+
+
+def _roll(op: Op) -> Cost:
+    """cuda/TensorTransformations.cu and TensorTransformations.h: one dimension after the other."""
+    dims = argument(op, 2, "dims", ()) or (0,)
+    copied = 0 if op.read[0].is_contiguous() else 1
+    return Cost(len(dims) + copied, exact=not (copied and len(dims) > 1))
+
+
+def _images(op: Op) -> Cost:
+    """One kernel for images that are contiguous; in another layout they may be copied first.
+
+    To enlarge to the same size is a copy (cuda/UpSampleNearest2d.cu).
+    """
+    x = op.read[0]
+    if op.name.startswith("upsample") and x.shape == op.written[0].shape:
+        return Cost(0, exact=False)
+    return Cost(1, exact=x.is_contiguous())
+
+
+def _equal(op: Op) -> Cost:
+    """cuda/Equal.cpp: eq, all, and their result on the host; nothing of what is the same."""
+    one, other = op.read
+    if _is_itself(one, other) or one.shape != other.shape:
+        return Cost(0, exact=False)
+    return Cost(2, 1)
+
+
+def _repeat(op: Op) -> Cost:
+    """TensorShape.cpp: a copy into each place; as often as it is, a plain one."""
+    return Cost(0, exact=False) if op.read[0].numel() == op.written[0].numel() else ONE
 
 
 def _cat(op: Op) -> Cost:
     """cuda/Shape.cu: one launch for inputs of one dtype, up to four dimensions, not too many."""
     parts = [t for t in op.read if t.numel()]
+    deep = any(t.dim() > 4 for t in op.written)  # noqa: PLR2004
+    if len(parts) == 1 or deep:
+        return Cost(0, exact=False)  # copies, which may be memcpys
     alike = len({t.dtype for t in parts}) == 1 and all(t.dim() <= 4 for t in op.written)  # noqa: PLR2004
     return Cost(1, exact=alike and len(parts) <= _CAT_MOST)
 
@@ -326,6 +411,17 @@ _SPECIAL: dict[str, Callable[[Op], Cost]] = {
     **dict.fromkeys(("cat", "stack"), _cat),
     **dict.fromkeys(("native_layer_norm", "_fused_rms_norm"), _layer_norm),
     **dict.fromkeys(_LOSSES, _loss),
+    **dict.fromkeys(
+        ("_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data"),
+        _made_contiguous,
+    ),
+    **dict.fromkeys(
+        ("max_pool2d_with_indices", "avg_pool2d", "upsample_nearest2d", "upsample_bilinear2d"),
+        _images,
+    ),
+    "roll": _roll,
+    "equal": _equal,
+    "repeat": _repeat,
     **dict.fromkeys(("pow", "pow_"), _power),
     "constant_pad_nd": _pad,
     "isinf": _isinf,

@@ -212,7 +212,10 @@ def _lists(f: Figures) -> dict[str, Any]:
     steps = f.capture.steps if f.capture else ()
     return {
         "devices": {
-            name: {"kernels": tally.kernels, "kernel_time_ns": tally.kernel_time_ns}
+            name: {
+                "kernels": tally.kernels,
+                "kernel_time_ns": None if f.on_paper else tally.kernel_time_ns,
+            }
             for name, tally in devices.items()
         },
         "rows": [

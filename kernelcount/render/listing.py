@@ -18,15 +18,15 @@ def ran(title: str, entry: Figures, page: Page) -> list[Line]:
     if not shown:
         return []
     repeated = any(row.count > 1 for row in shown)
-    heading = _heading(entry, repeated=repeated)
+    heading = heading_of(entry, repeated=repeated)
     tails = columns(
-        [[_times(row), *([_figure(row, entry)] if heading else [])] for row in shown],
+        [[_times(row), *([figure_of(row, entry)] if heading else [])] for row in shown],
         "rr" if heading else "r",
     )
     room = page.width - cells(tails[0]) - 3
     top = "  " + pad(title, page.width - 3 - cells(heading)) + " " + heading
     lines: list[Line] = [((top, "bold"),)]
-    widest = max(cells(caption(row)[0]) for row in shown)
+    widest = max(cells(caption(row, full=page.full)[0]) for row in shown)
     label_width = min(widest, _LABEL_WIDTH, room // 3)
     for number, (row, tail) in enumerate(zip(shown, tails, strict=True), start=1):
         start = f"  {number:>{len(str(len(shown)))}}  "
@@ -39,7 +39,7 @@ def ran(title: str, entry: Figures, page: Page) -> list[Line]:
     return lines
 
 
-def _heading(entry: Figures, *, repeated: bool) -> str:
+def heading_of(entry: Figures, *, repeated: bool) -> str:
     """What stands above the last column: on paper nothing took any time."""
     if not entry.on_paper:
         return "total time" if repeated else "time"
@@ -47,7 +47,7 @@ def _heading(entry: Figures, *, repeated: bool) -> str:
     return "transfers" if moved else ""
 
 
-def _figure(row: Row, entry: Figures) -> str:
+def figure_of(row: Row, entry: Figures) -> str:
     """Its time, or on paper the arrays that it moves."""
     if not entry.on_paper or entry.paper is None:
         return duration(row.time_ns)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from kernelcount.model import Report
-from kernelcount.render.answer import Statement, answer_read, answer_run, notes
+from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
 from kernelcount.render.figures import Figures, figures, figures_of, listed, side_by_side
-from kernelcount.render.wording import caption, clean, duration, left_out, setting, target_name
+from kernelcount.render.listing import figure_of, heading_of
+from kernelcount.render.wording import caption, clean, left_out, setting, target_name
 
 # What begins markup, ends a table cell, or makes a link, an emoji (:x:) or a workflow command (::).
 # An underscore inside a word is none of these, and most kernels have several.
@@ -60,6 +61,8 @@ def _block(said: Iterable[Statement], entries: Sequence[Figures], full: bool) ->
         yield _figures(entries)
     yield _ran(entries, full)
     yield "\n".join(f"- {escape(note)}" for note in notes(entries))
+    if any(e.on_paper for e in entries):
+        yield escape(legend(entries))
 
 
 def _figures(entries: Sequence[Figures]) -> str:
@@ -73,7 +76,7 @@ def _figures(entries: Sequence[Figures]) -> str:
 
 def _ran(entries: Sequence[Figures], full: bool) -> str:
     """List what each variant ran; a variant that is alone is not named again in each row."""
-    rows = [["variant", "name", "count", "time"]]
+    rows = [["variant", "name", "count", heading_of(entries[0], repeated=False) or "time"]]
     for entry in entries:
         title = escape(entry.title)
         shown, rest = listed(entry.rows, full=full)
@@ -81,7 +84,7 @@ def _ran(entries: Sequence[Figures], full: bool) -> str:
             label, name = caption(row, full=full)
             code = f"<code>{escape(name)}</code>"
             named = f"{escape(label)} {code}" if label else code
-            rows.append([title, named, str(row.count), escape(duration(row.time_ns))])
+            rows.append([title, named, str(row.count), escape(figure_of(row, entry))])
         if rest:
             rows.append([title, escape(left_out(rest)), "", ""])
     if len(rows) == 1:

@@ -206,3 +206,17 @@ def test_what_is_no_atlas_is_refused(text, reason, tmp_path):
     path.write_text(text)
     with pytest.raises(UnreadableError, match=reason):
         atlas.load(path)
+
+
+def test_an_atlas_that_was_asked_for_and_is_none_is_told_of_at_once(tmp_path, monkeypatch):
+    from kernelcount.paper.gpu import of_card
+
+    broken = tmp_path / "mine.json"
+    broken.write_text("{}")
+    monkeypatch.setattr(atlas, "FILE", broken)
+    atlas.shipped.cache_clear()
+    try:
+        with pytest.raises(UnreadableError, match=r"mine.json: .*KERNELCOUNT_ATLAS names it"):
+            of_card("H200")
+    finally:
+        atlas.shipped.cache_clear()

@@ -74,6 +74,28 @@ def test_each_kernel_has_its_own_transfers_where_its_bytes_are_known():
     assert rows[0]["bytes"] == {"read": 2 * ARRAY, "written": ARRAY, "basis": "modelled"}
 
 
+def test_in_full_the_ops_stand_below_each_other_with_their_whole_names():
+    capture = eager()
+    works = [replace(w, name=f"aten::{w.label}") for w in capture.records.works]
+    whole = replace(capture, records=replace(capture.records, works=tuple(works)))
+    text = render(report(whole), format="table", full=True)
+    assert "  1  add   aten::add" in text
+    assert "  2  relu  aten::relu" in text
+
+
+def test_markdown_says_too_that_nothing_ran():
+    text = render(report(eager(), compiled()), format="markdown")
+    assert text.rstrip().endswith("A transfer is the largest array, read or written once.")
+    assert "Nothing ran on a GPU" in text
+
+
+def test_json_has_no_time_where_nothing_ran():
+    (device,) = json.loads(render(report(eager()), format="json"))["variants"][0][
+        "devices"
+    ].values()
+    assert device == {"kernels": 2, "kernel_time_ns": None}
+
+
 def test_a_lower_bound_is_never_shown_as_a_count():
     text = render(report(eager(at_least=True), compiled()), format="table")
     assert "compile would launch 1 kernel, eager at least 2" in text

@@ -1,0 +1,106 @@
+"""What eager code launches where CUDA goes another way than tensors without memory do."""
+
+import pytest
+
+from kernelcount import runners
+from kernelcount.model import Capture, Job, Unmeasured
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("by_rules_alone")]
+
+HEAD = """
+import torch.nn.functional as F
+layer = torch.nn.Linear(128, 64)
+
+def make_inputs(n, device):
+    return (torch.randn(64, 128, device=device),)
+
+def gradient(x, function):
+    x = x.detach().requires_grad_()
+    function(x).sum().backward()
+    return x.grad
+
+def f(x):
+    image = x.view(1, 4, 32, 64)
+"""
+
+
+@pytest.fixture
+def counted(target):
+    """The outcome of a function of these lines, in eager."""
+
+    def run(body):
+        path = target(HEAD + "\n".join(f"    {line}" for line in body.split("; ")))
+        job = Job(f"{path}:f", device="paper", variants=("eager",))
+        (outcome,) = runners.in_process(job, lambda _: None).outcomes.values()
+        return outcome
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("body", "kernels", "copies"),
+    [
+        ("x[:, 1:3] = 0.", 1, 0),
+        ("x[0] = 1", 1, 0),
+        ("x[x > 0] = 0.", 2, 0),
+        ("x[torch.arange(4, device='cuda')] = 1.", 2, 1),
+        ("y = x * 2; y[:, 1:3] += 1", 2, 0),
+        ("y = x * 2; y[0] *= 2", 2, 0),
+        ("x[torch.tensor([0, 1])]", 1, 1),
+        ("x.softmax(1)", 1, 0),
+        ("x.t().softmax(1)", 2, 0),
+        ("x[:, :64].log_softmax(1)", 2, 0),
+        ("gradient(x, lambda t: t.softmax(1))", 5, 0),
+        ("x.cumsum(1)", 1, 0),
+        ("x.t().cumsum(1)", 2, 0),
+        ("x.roll(1, 0)", 1, 0),
+        ("x.t().roll(1, 0)", 2, 0),
+        ("image.roll((-1, -1), (2, 3))", 2, 0),
+        ("torch.equal(x, x + 1)", 3, 1),
+        ("F.one_hot(torch.arange(64, device='cuda'), 100)", 3, 0),
+        ("torch.tensor([x.sum(), x.mean()], device=x.device)", 2, 3),
+        ("x.t().cpu()", 0, 1),
+        ("torch.ones(64, 128).t().to('cuda')", 0, 1),
+        ("torch.ones(64).to('cuda', torch.float16, non_blocking=True)", 1, 1),
+        ("torch.ones(64).to('cuda', torch.float16)", 0, 1),
+        ("x + torch.tensor(1.0)", 1, 0),
+        ("F.max_pool2d(image, 2)", 1, 0),
+    ],
+)
+def test_it_is_counted_as_on_a_gpu(counted, body, kernels, copies):
+    outcome = counted(body)
+    assert isinstance(outcome, Capture), outcome
+    assert not outcome.paper.at_least
+    assert (outcome.count("kernel"), outcome.count("copy")) == (kernels, copies)
+
+
+@pytest.mark.parametrize(
+    ("body", "least"),
+    [
+        ("F.max_pool2d(image.transpose(2, 3), 2)", 1),
+        ("F.interpolate(image, scale_factor=1)", 0),
+        ("torch.cat([x])", 0),
+        ("torch.stack([x])", 0),
+        ("torch.cat([x.view(1, 1, 1, 64, 128)] * 2)", 0),
+        ("x.repeat(1, 1)", 0),
+        ("gradient(x, lambda t: t.cumprod(1))", 3),
+        ("gradient(x, lambda t: t.prod(1))", 3),
+    ],
+)
+def test_where_that_cannot_be_known_it_is_a_lower_bound_and_not_above(counted, body, least):
+    outcome = counted(body)
+    assert isinstance(outcome, Capture), outcome
+    assert outcome.paper.at_least
+    assert outcome.count("kernel") == least
+
+
+@pytest.mark.parametrize(
+    "body", ["x + torch.ones(128)", "layer(x)", "torch.cat([x, torch.ones(64, 128)])"]
+)
+def test_tensors_of_two_devices_do_not_meet(counted, body):
+    outcome = counted(body)
+    assert isinstance(outcome, Unmeasured)
+    assert (outcome.code, "Expected all tensors to be on the same device" in outcome.reason) == (
+        2,
+        True,
+    )
