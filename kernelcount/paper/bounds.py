@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from kernelcount.paper.adapter import unique_id
@@ -31,7 +32,7 @@ class Ends:
 
         A result that shares an input's memory is written only where the call changed the input.
         """
-        made = _by_memory(leaves(result))
+        made = _by_memory(_parts(result))
         fresh = [t for key, t in made.items() if key not in self._given]
         changed = [t for key, t in self._given.items() if _version(t) != self._versions[key]]
         read = [distinct_bytes(t) for t in self._given.values()]
@@ -47,6 +48,15 @@ def _by_memory(values: Iterable[Any]) -> dict[int, Any]:
         if distinct_bytes(tensor) > distinct_bytes(old):
             largest[unique_id(tensor)] = tensor
     return largest
+
+
+def _parts(result: Any) -> Iterator[Any]:
+    """Everything in a result, fields of dataclasses included."""
+    for value in leaves(result):
+        if is_dataclass(value) and not isinstance(value, type):
+            yield from _parts([getattr(value, field.name, None) for field in fields(value)])
+        else:
+            yield value
 
 
 def _of_modules(given: Any) -> Iterator[Any]:

@@ -8,7 +8,7 @@ over.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 from weakref import ref
 
@@ -180,16 +180,13 @@ def _drawn(seed: int, call: Callable[[], Any]) -> Any:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """The values in nested tuples, lists, dicts and dataclasses, in order."""
+    """The values in nested tuples, lists and dicts, in order."""
     if isinstance(value, tuple | list):
         for item in value:
             yield from leaves(item)
     elif isinstance(value, dict):
         for item in value.values():
             yield from leaves(item)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for part in fields(value):
-            yield from leaves(getattr(value, part.name, None))
     else:
         yield value
 

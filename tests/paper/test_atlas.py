@@ -208,6 +208,7 @@ def test_what_is_no_atlas_is_refused(text, reason, tmp_path):
         atlas.load(path)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_an_atlas_that_was_asked_for_and_is_none_is_told_of_at_once(tmp_path, monkeypatch):
     from kernelcount.paper.gpu import of_card
 

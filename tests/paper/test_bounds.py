@@ -1,8 +1,16 @@
 """What a call must move at least."""
 
+from dataclasses import dataclass
+
 import torch
 
 from kernelcount.paper.bounds import Ends
+
+
+@dataclass
+class Made:
+    y: torch.Tensor
+    n: int
 
 
 def on_gpu(*shape):
@@ -33,3 +41,7 @@ def test_a_parameter_that_is_an_argument_as_well_is_read_once():
 
 def test_repeated_elements_and_host_arrays_do_not_count():
     assert Ends([on_gpu(1).expand(100), torch.ones(1000)]).floor(torch.ones(5)) == (4, 4)
+
+
+def test_what_stands_in_a_dataclass_is_a_result():
+    assert Ends([on_gpu(10)]).floor([Made(on_gpu(20), 3)]) == (80, 120)
