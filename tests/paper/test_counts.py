@@ -263,3 +263,8 @@ def test_the_bytes_of_all_kernels_are_those_of_the_variant(name):
         assert moved
         total = tuple(map(sum, zip(*moved, strict=True)))
         assert total == (outcome.paper.read, outcome.paper.written)
+
+
+def test_of_a_slice_only_its_own_bytes_are_read_in_a_kernel_of_several_parts_too():
+    outcomes = count("last_rows")
+    assert outcomes["compile"].paper.read == outcomes["compile"].paper.written == 2 * 8 * 4
