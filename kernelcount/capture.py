@@ -72,10 +72,9 @@ Progress = Callable[[str], None]
 class Subject:
     """What is counted: the target with its arguments, on a device.
 
-    `seconds`: how long times may be taken, 0 for
-    none; `reference`: whether results are held against the same in float64; `cold`: whether calls
-    are timed with arguments in turn that no cache holds. `remake` makes the arguments
-    anew from another seed: other values at other addresses.
+    `remake` makes the arguments anew from another seed: other values at other addresses. `seconds`:
+    how long times may be taken, 0 for none; `reference`: whether results are held against the same
+    in float64; `cold`: whether calls are timed with arguments in turn that no cache holds.
     """
 
     target: Target

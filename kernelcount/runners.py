@@ -25,7 +25,7 @@ from typing import Protocol
 import msgspec
 
 import kernelcount
-from kernelcount import worker
+from kernelcount import boot, worker
 from kernelcount.errors import Interrupted, KernelcountError, NotMeasuredError
 from kernelcount.model import Environment, Job, Outcome, Target, Unmeasured
 from kernelcount.traces import saved
@@ -38,17 +38,7 @@ _CHUNK = 1 << 16
 _LOWEST = 19  # the priority that gives way to all others (nice)
 _TOKEN = "KERNELCOUNT_WORKER"  # noqa: S105  in the environment of a worker and of all that it starts
 
-# The worker's start: neither the current folder nor this package's may come before the standard
-# library on the import path, or a user's random.py would break torch.
-_BOOT = """
-import sys
-if sys.path[0] == "":
-    sys.path.pop(0)
-import importlib.util
-spec = importlib.util.spec_from_file_location("kernelcount", {init!r})
-package = importlib.util.module_from_spec(spec)
-sys.modules["kernelcount"] = package
-spec.loader.exec_module(package)
+_START = """
 import os
 os.nice({priority})
 from kernelcount.worker import main
@@ -233,8 +223,7 @@ class _Worker:
         reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
         keeping = os.open(pipe, os.O_WRONLY)  # so that the pipe has no end between two messages
         control, alive = os.pipe()
-        boot = _BOOT.format(
-            init=str(Path(kernelcount.__file__)),
+        start = _START.format(
             control=control,
             folder=str(self.folder),
             first=self.first,
@@ -245,13 +234,13 @@ class _Worker:
         # On paper nothing may touch a GPU that is there: Inductor, for one, would time on it.
         hidden = {"CUDA_VISIBLE_DEVICES": ""} if self.job.device == "paper" else {}
         process = subprocess.Popen(
-            [sys.executable, "-c", boot],
+            boot.command(start),
             stdin=subprocess.DEVNULL,
             stdout=to,
             stderr=to,
             pass_fds=(control,),
             start_new_session=True,  # so that all its children can be ended with it
-            env={"KINETO_LOG_LEVEL": "99", **os.environ, **hidden, _TOKEN: self.token},
+            env={**boot.environment(), **hidden, _TOKEN: self.token},
         )
         os.close(control)
         try:

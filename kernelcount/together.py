@@ -6,7 +6,7 @@ It comes after all of them are counted. Whatever fails here costs no count.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import partial
@@ -28,7 +28,7 @@ into the cache it is launching that takes the time."""
 
 
 def measure(
-    subject: Subject, counted: Sequence[tuple[Way, Capture]], seconds: float, progress: Progress
+    subject: Subject, counted: Sequence[tuple[Way, Capture]], progress: Progress
 ) -> list[Capture]:
     """The captures with the time of a call, and the memory it takes, where these can be measured.
 
@@ -42,7 +42,7 @@ def measure(
         compared = _compared(runs, wanted=subject.reference)
         candidates = [run.candidate() for run in runs]
         progress("timing")
-        timing.in_turn(candidates, subject.device, seconds)
+        timing.in_turn(candidates, subject.device, subject.seconds)
         disturbed = subject.device.disturbed()
     names = tuple(c.name for c in candidates)
     served = _served_by_cache(subject, candidates)
@@ -74,7 +74,7 @@ class _Run:
         started = monotonic()
         with self.during():
             for call in range(1, WARM_UPS + 1):
-                self.once()
+                self._invocation(*self._state.before_call())
                 if call == 1:
                     self._state.look_closely()
                 if monotonic() - started > subject.seconds:
@@ -86,10 +86,6 @@ class _Run:
     def during(self) -> AbstractContextManager[Any]:
         """What holds while it is called."""
         return self._kind.during()
-
-    def once(self) -> object:
-        """One call, with its arguments as they were at first."""
-        return self._invocation(*self._state.before_call())
 
     def results(self) -> tuple[list[Any], bool]:
         """Copies of what a call gives and changes, and whether it draws random numbers.
@@ -131,7 +127,7 @@ class _Run:
     def candidate(self) -> timing.Candidate:
         """The variant to be timed; call by call where a call changes what it is given."""
         if self._subject.backward or self._state.mutated or self._state.module_changed:
-            return timing.Candidate(self.name, [self._renewed()], self.during, self._renew)
+            return timing.Candidate(self.name, [self._on_renewed], self.during, self._renew)
         sets = [self._state.before_call(), *self._more()]
         calls = [partial(self._invocation, *given) for given in sets]
         return timing.Candidate(self.name, calls, self.during)
@@ -148,8 +144,8 @@ class _Run:
     def _renew(self) -> None:
         self._arguments = self._state.before_call()
 
-    def _renewed(self) -> Callable[[], object]:
-        return lambda: self._invocation(*self._arguments)
+    def _on_renewed(self) -> object:
+        return self._invocation(*self._arguments)
 
 
 def _compared(runs: Sequence[_Run], *, wanted: bool) -> list[Numerics | None]:

@@ -206,14 +206,7 @@ class _Session:
         send(Loading())
         send(Progress(f"importing {_printable(job.spec)}"))
         with nullcontext() if self.device is None else self.device.importing():
-            self.loaded = self._load(job.spec)
-            self._maker = self._find_maker(maker)
-            self.functions: dict[str, Callable[..., Any]] = {
-                v.name: self._load(others[v.name]).function
-                if v.name in others
-                else self.loaded.function
-                for v in asked
-            }
+            self._import([v.name for v in asked], others, maker)
         send(Loaded())
         send(Progress("importing the compiler"))
         compiler.load()
@@ -231,6 +224,15 @@ class _Session:
         self._subjects: dict[int | None, Any] = {}
         self._ways: dict[str, Any] = {}
         self._counted: list[tuple[int, Any, Capture]] = []
+
+    def _import(self, names: list[str], others: dict[str, str], maker: str | None) -> None:
+        """Import the user's code: the target, its maker, and what `others` names by variant."""
+        self.loaded = self._load(self.job.spec)
+        self._maker = self._find_maker(maker)
+        self.functions: dict[str, Callable[..., Any]] = {
+            name: self._load(others[name]).function if name in others else self.loaded.function
+            for name in names
+        }
 
     def _load(self, spec: str) -> Any:
         from kernelcount import target
@@ -297,7 +299,7 @@ class _Session:
         try:
             with hushed():
                 captures = together.measure(
-                    self._made(size), ways, self.job.seconds, lambda text: self.send(Progress(text))
+                    self._made(size), ways, lambda text: self.send(Progress(text))
                 )
         except KeyboardInterrupt:
             raise

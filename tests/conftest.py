@@ -1,5 +1,6 @@
 """Fixtures for tests that count in this process: torch is imported once."""
 
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from textwrap import dedent
 import pytest
 from traces.rows import read
 
-from kernelcount import app, runners
+from kernelcount import app, cli, runners
 from kernelcount.model import Job, Outcome
 
 
@@ -38,6 +39,27 @@ def count(monkeypatch) -> Callable[..., dict[str, Outcome]]:
     yield counted
     before.restore()
     torch.compiler.reset()
+
+
+@pytest.fixture
+def kernelcount(monkeypatch, capfdbinary, count):
+    """Run the command line here: exit code, stdout, stderr."""
+    monkeypatch.setattr(runners, "in_worker", runners.in_process)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+
+    def run(*arguments):
+        sys.stdout.flush()
+        capfdbinary.readouterr()
+        monkeypatch.setattr(sys, "argv", ["kernelcount", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdout", os.fdopen(1, "w", closefd=False))
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        sys.stdout.flush()
+        out, err = capfdbinary.readouterr()
+        lines = [x for x in err.decode().splitlines() if not x.startswith("USDT")]
+        return ended.value.code, out.decode(), "\n".join(lines)
+
+    return run
 
 
 @pytest.fixture

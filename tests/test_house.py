@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
-    {"model", "errors"},
+    {"boot", "errors", "model"},
     {"noise"},
     {
         "traces",

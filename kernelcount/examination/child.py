@@ -11,26 +11,15 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-import kernelcount
+from kernelcount import boot
 from kernelcount.errors import NotMeasuredError
 from kernelcount.model import Check, Diagnosis
 
-# Neither the current folder nor this package's may come before the standard library, as for a
-# worker (see `runners`).
-_BOOT = """
-import sys
-if sys.path[0] == "":
-    sys.path.pop(0)
-import importlib.util
-spec = importlib.util.spec_from_file_location("kernelcount", {init!r})
-package = importlib.util.module_from_spec(spec)
-sys.modules["kernelcount"] = package
-spec.loader.exec_module(package)
+_START = """
 from kernelcount.examination.__main__ import main
 main({descriptor}, {wanted!r})
 """
@@ -39,18 +28,17 @@ main({descriptor}, {wanted!r})
 def examine(wanted: Path | None, progress: Callable[[str], None]) -> Diagnosis:
     """Every check, and with `wanted` an atlas recorded there."""
     reading, writing = os.pipe()
-    boot = _BOOT.format(
-        init=str(Path(kernelcount.__file__)),
+    start = _START.format(
         descriptor=writing,
         wanted="" if wanted is None else str(wanted.absolute()),
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", boot],
+        boot.command(start),
         stdin=subprocess.DEVNULL,
         stdout=2,
         pass_fds=(writing,),
         start_new_session=True,
-        env={"KINETO_LOG_LEVEL": "99", **os.environ},
+        env=boot.environment(),
     )
     os.close(writing)
     try:

@@ -409,6 +409,14 @@ def never_compiled(function: Any) -> None:
     skip_code(function.__code__)
 
 
+def _with_index(value: Any) -> Any:
+    """The device ``cuda`` as ``cuda:0``: without an index C++ would look for a CUDA device."""
+    import torch
+
+    bare = str(value) == "cuda" and isinstance(value, str | torch.device)
+    return torch.device("cuda:0") if bare else value
+
+
 @contextmanager
 def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
     """Have Dynamo trace ``device="cuda"`` with `stand_in()` as the device, and call it CUDA."""
@@ -422,10 +430,6 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
     aten = torch.ops.aten
     indexing = (aten.index.Tensor, aten.index_put.default, aten.index_put_.default)
     run_node = torch._dynamo.utils.run_node
-
-    def with_index(value: Any) -> Any:
-        bare = str(value) == "cuda" and isinstance(value, str | torch.device)
-        return torch.device("cuda:0") if bare else value
 
     def on_stand_in(value: Any) -> Any:
         cuda = isinstance(value, torch.device) and value.type == "cuda"
@@ -443,8 +447,7 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
         return dispatch(self, func, types, args, kwargs)
 
     def run(tracer: Any, node: Any, args: Any, kwargs: Any, module: Any) -> Any:
-        # Without its index C++ would look for a CUDA device.
-        args, kwargs = map_aggregate(args, with_index), map_aggregate(kwargs, with_index)
+        args, kwargs = map_aggregate(args, _with_index), map_aggregate(kwargs, _with_index)
         if node.op == "call_method" and node.target == "cuda":
             return args[0].to("cuda:0")
         return run_node(tracer, node, args, kwargs, module)

@@ -188,6 +188,19 @@ def _more_methods(to: Callable[..., Any]) -> dict[str, Any]:
         plain = is_on(self) and self.dim() == 0
         return format(self.item(), spec) if plain else str(form(self, spec))
 
+    form = torch.Tensor.__format__
+    return {
+        "__setitem__": _putting(),
+        "__format__": formatted,
+        "record_stream": record_stream,
+        "pin_memory": pin_memory,
+        "type": typed,
+    }
+
+
+def _putting() -> Callable[..., None]:
+    import torch
+
     put = torch.Tensor.__setitem__
 
     def put_in(self: Any, index: Any, value: Any) -> None:
@@ -196,14 +209,7 @@ def _more_methods(to: Callable[..., Any]) -> dict[str, Any]:
             value = torch.tensor(value, dtype=self.dtype, device="cpu")
         put(self, index, value)
 
-    form = torch.Tensor.__format__
-    return {
-        "__setitem__": put_in,
-        "__format__": formatted,
-        "record_stream": record_stream,
-        "pin_memory": pin_memory,
-        "type": typed,
-    }
+    return put_in
 
 
 def _is_users() -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from counting import CASES
 
-from kernelcount import __version__, app, cli, runners
+from kernelcount import __version__, app, runners
 from kernelcount.cli import output
 from kernelcount.model import (
     Capture,
@@ -26,27 +26,6 @@ from kernelcount.model import (
 
 OPERATIONS = CASES / "operations.py"
 SAVED = Path(__file__).parent.parent / "data"
-
-
-@pytest.fixture
-def kernelcount(monkeypatch, capfdbinary, count):
-    """Run the command line here: exit code, stdout, stderr."""
-    monkeypatch.setattr(runners, "in_worker", runners.in_process)
-    monkeypatch.setattr("signal.signal", lambda *_: None)
-
-    def run(*arguments):
-        sys.stdout.flush()
-        capfdbinary.readouterr()
-        monkeypatch.setattr(sys, "argv", ["kernelcount", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdout", os.fdopen(1, "w", closefd=False))
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        sys.stdout.flush()
-        out, err = capfdbinary.readouterr()
-        lines = [x for x in err.decode().splitlines() if not x.startswith("USDT")]
-        return ended.value.code, out.decode(), "\n".join(lines)
-
-    return run
 
 
 # ── a good run ───────────────────────────────────────────────────────────────────────────────────

@@ -9,30 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernelcount import cli, runners
-
 ROOT = Path(__file__).parents[2]
 ADD = f"{ROOT}/tests/paper/functions.py:add_relu"
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture
-def kernelcount(monkeypatch, capfd):
-    """Run the command line here: exit code, stdout, stderr."""
-    monkeypatch.setattr(runners, "in_worker", runners.in_process)
-    monkeypatch.setattr("signal.signal", lambda *_: None)
-
-    def run(*arguments):
-        capfd.readouterr()
-        monkeypatch.setattr(sys, "argv", ["kernelcount", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdout", os.fdopen(1, "w", closefd=False))
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        sys.stdout.flush()
-        return ended.value.code, *capfd.readouterr()
-
-    return run
 
 
 @pytest.fixture
