@@ -220,12 +220,16 @@ def _lower(graph: Graph, card: Card, scalars: Scalars) -> list[Call]:
 def _with_bytes(calls: list[Call], traffic: Sequence[tuple[int, int]]) -> list[Call]:
     """The calls with the bytes of each, as far as Inductor's parts are one to one with them.
 
-    Where they are not, those of all stand at the first, and none is known apart.
+    Where they are not, those of all stand at the first, and none is known apart. A library call
+    that is known moves what it does in eager code: Inductor leaves out results that nobody uses.
     """
     if len(calls) == len(traffic):
         pairs = zip(calls, traffic, strict=True)
-        return [replace(c, read=read, written=written) for c, (read, written) in pairs]
-    together = [replace(call, apart=False) for call in calls]
+        return [
+            call if call.read or call.written else replace(call, read=read, written=written)
+            for call, (read, written) in pairs
+        ]
+    together = [replace(call, read=0, written=0, apart=False) for call in calls]
     if together:
         total = (sum(read for read, _ in traffic), sum(written for _, written in traffic))
         together[0] = replace(together[0], read=total[0], written=total[1])
@@ -254,7 +258,7 @@ def _made(call: wrapper.Call, ops: _Ops) -> Call | None:
     known = ops.next(call.name)
     if known is None:
         return Call(call.name, rules.by_name(call.name.split(".")[1]))
-    return Call(call.name, known.cost, source=known.source) if known.cost != rules.NOTHING else None
+    return replace(known, name=call.name) if known.cost != rules.NOTHING else None
 
 
 class _Ops:

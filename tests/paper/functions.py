@@ -190,6 +190,10 @@ def is_sparse(a):
     return a.view(8, -1).to_sparse() @ a.view(-1, 8)
 
 
+def sorts(a):
+    return a.sort(-1).values
+
+
 def last_rows(a):
     return a.view(2, 4, 8)[:, -1, :].softmax(-1)
 

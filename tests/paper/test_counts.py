@@ -268,3 +268,9 @@ def test_the_bytes_of_all_kernels_are_those_of_the_variant(name):
 def test_of_a_slice_only_its_own_bytes_are_read_in_a_kernel_of_several_parts_too():
     outcomes = count("last_rows")
     assert outcomes["compile"].paper.read == outcomes["compile"].paper.written == 2 * 8 * 4
+
+
+def test_a_library_call_moves_as_much_compiled_as_in_eager_also_what_nobody_uses():
+    n = 100_000  # more than Inductor sorts by a kernel of its own
+    moved = [(o.paper.read, o.paper.written) for o in count("sorts", size=n).values()]
+    assert moved == [(n * 4, n * 4 + n * 8)] * 2
