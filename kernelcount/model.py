@@ -232,6 +232,28 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
+class Rates:
+    """What a GPU was measured to reach; None: it could not be measured.
+
+    `copy` and `copy_l2`: bytes a second, read plus written, of a copy from and to DRAM, and of one
+    that its L2 cache serves. `matmul`: operations a second (two for each multiplication with its
+    addition) by precision: ``f32``, ``tf32``, ``bf16``, ``f16``, ``f64``. `launch_ns`: an empty
+    kernel, back to back; `eager_ns` and `compiled_ns`: what the CPU needs for an eager op, and for
+    a call of a compiled function.
+    """
+
+    device: str
+    torch: str
+    multiprocessors: int
+    copy: float | None = None
+    copy_l2: float | None = None
+    matmul: tuple[tuple[str, float], ...] = ()
+    launch_ns: float | None = None
+    eager_ns: float | None = None
+    compiled_ns: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Numerics:
     """How the results of a variant, and the arguments that it changed, differ from the first's.
 
