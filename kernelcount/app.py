@@ -65,7 +65,7 @@ def run(
     check_job(job)
     if job.gpu is not None:
         job = replace(job, device="paper")
-    results = runner(job, progress) if beside is None else runner(job, progress, beside.ready)
+    results = runner(job, progress, beside)
     papers = {} if beside is None else beside.found(results.outcomes, progress)
     runs: dict[int | None, list[worker.Step]] = {}
     for step in worker.steps(job):

@@ -22,6 +22,7 @@ LAYERS = (
         "variants",
         "labels",
         "memory",
+        "nesting",
         "comparison",
     },
     {"launches"},
@@ -37,8 +38,8 @@ LAYERS = (
     {"__main__"},
 )
 TORCH = {
-    "capture", "devices", "examination", "inputs", "paper", "probes", "state", "target", "together",
-    "variants", "worker",
+    "capture", "devices", "examination", "inputs", "nesting", "paper", "probes", "state", "target",
+    "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer")

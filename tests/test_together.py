@@ -3,8 +3,9 @@
 import pytest
 from counting import CASES, codes
 
-from kernelcount import comparison
+from kernelcount import comparison, runners
 from kernelcount.devices import fake as fake_device
+from kernelcount.model import Job
 
 HEAD = "from kernelcount.devices.fake import launch, allocate\n"
 
@@ -90,6 +91,30 @@ def test_inputs_that_fit_into_the_cache_are_told_unless_it_is_kept_cold(fake, mo
     assert "served-by-l2" in codes(fake(text)[0])
     assert "served-by-l2" not in codes(fake(text, cold=True)[0])
     assert "served-by-l2" not in codes(fake(text, sizes=(64,))[0])
+
+
+def test_who_does_something_else_meanwhile_is_told_when_times_are_taken(target, monkeypatch):
+    monkeypatch.setenv("KERNELCOUNT_FAKE_DEVICE", "1")
+    path = target(HEAD + "def f(x): launch('k')")
+    told = []
+
+    class Other:
+        def ready(self, environment):
+            told.append(environment.kind)
+
+        def timing(self, on):
+            told.append(on)
+
+    job = Job(f"{path}:f", sizes=(4, 5), variants=("eager",), device="fake", seconds=0.01)
+    runners.in_process(job, lambda _: None, Other())
+    assert told == ["fake", True, False, True]
+
+
+def test_a_call_that_takes_longer_than_allowed_is_made_few_times_more(fake):
+    text = "calls = []\ndef f(x):\n    launch('k'); calls.append(1); time.sleep(0.05)\ng = f"
+    seldom, _ = fake(f"import time\n{text}", seconds=0.01)
+    assert len(seldom.timing.samples_ns) == 1
+    assert codes(seldom) == ["imprecise"]
 
 
 def test_without_seconds_nothing_is_timed(fake):

@@ -65,7 +65,7 @@ def run(
         typer.Option(
             "--seconds", metavar="S", help="Time calls, compare results: for so long. 0: don't."
         ),
-    ] = 0.0,
+    ] = 1.0,
     reference: Annotated[
         bool, typer.Option("--reference", help="Hold results against the same in float64.")
     ] = False,
