@@ -251,7 +251,10 @@ def save(answer: Answer, path: Path) -> Answer:
 
 
 def doctor(atlas: Path | None, progress: Callable[[str], None]) -> Diagnosis:
-    """What can be measured on this machine; with `atlas`, one recorded on its GPU, too."""
+    """What can be measured on this machine, and what its GPU reaches, which is kept.
+
+    With `atlas`, one is recorded on the GPU, too.
+    """
     from kernelcount.examination.child import examine
 
     return examine(atlas, progress)

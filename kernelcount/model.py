@@ -237,9 +237,12 @@ class Rates:
 
     `copy` and `copy_l2`: bytes a second, read plus written, of a copy from and to DRAM, and of one
     that its L2 cache serves. `matmul`: operations a second (two for each multiplication with its
-    addition) by precision: ``f32``, ``tf32``, ``bf16``, ``f16``, ``f64``. `launch_ns`: an empty
-    kernel, back to back; `eager_ns` and `compiled_ns`: what the CPU needs for an eager op, and for
-    a call of a compiled function.
+    addition) by precision: ``f32``, ``tf32``, ``bf16``, ``f16``, ``f64``. `launch_ns`: what the GPU
+    needs for one of many smallest kernels in a row; `eager_ns` and `compiled_ns`: what the CPU
+    needs for an eager op, and for a call of a compiled function.
+
+    `missing`: why a figure is None, by its name as in `kernelcount.rates.FIGURES`. `notes`: what
+    slowed the GPU down meanwhile. `measured_at`: ISO 8601, in UTC.
     """
 
     device: str
@@ -251,6 +254,9 @@ class Rates:
     launch_ns: float | None = None
     eager_ns: float | None = None
     compiled_ns: float | None = None
+    missing: tuple[tuple[str, str], ...] = ()
+    notes: tuple[Note, ...] = ()
+    measured_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -523,15 +529,19 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What can be measured on this machine, and what came of recording an atlas.
+    """What can be measured on this machine, what its GPU reaches, and what came of an atlas.
 
-    `code` is the exit code, and `said` why it is not 0. `recorded` says what was written.
+    `code` is the exit code, and `said` why it is not 0. `recorded` says what was written. `rates`
+    None: `unrated` says why; `kept` says where they are kept, or why they are not.
     """
 
     checks: tuple[Check, ...] = ()
     recorded: str = ""
     code: int = 0
     said: str = ""
+    rates: Rates | None = None
+    unrated: str = ""
+    kept: str = ""
 
 
 def note_codes(notes: Iterable[Note]) -> set[str]:

@@ -52,6 +52,14 @@ def size(n: int) -> str:
     return f"{n} B"
 
 
+def rate(value: float, unit: str) -> str:
+    """Amounts a second to three significant figures, in a decimal unit: ``3.35 TB/s``."""
+    for prefix, factor in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
+        if float(shown := _rounded(value / factor)) >= 1:
+            return f"{shown} {prefix}{unit}/s"
+    return f"{value:.0f} {unit}/s"
+
+
 def ratio(value: float) -> str:
     """Render a factor to three significant figures, such as ``1.70x``."""
     digits = len(str(int(float(_rounded(value)))))
