@@ -60,7 +60,7 @@ def run(
 
     Raises KernelcountError where nothing could be asked of the target at all.
     """
-    from kernelcount import worker
+    from kernelcount import crossover, worker
 
     check_job(job)
     if job.gpu is not None:
@@ -71,19 +71,16 @@ def run(
     for step in worker.steps(job):
         runs.setdefault(step.size, []).append(step)
     target = next(iter(results.targets.values()), Target(job.spec, ()))
-    report = Report(
-        "run",
-        replace(results.environment, kernelcount=__version__),
-        tuple(
-            _run(
-                [results.outcomes[s.index] for s in of_size],
-                size,
-                [papers.get(s.index) for s in of_size],
-            )
-            for size, of_size in runs.items()
-        ),
-        target,
+    sized = tuple(
+        _run(
+            [results.outcomes[s.index] for s in of_size],
+            size,
+            [papers.get(s.index) for s in of_size],
+        )
+        for size, of_size in runs.items()
     )
+    environment = replace(results.environment, kernelcount=__version__)
+    report = Report("run", environment, sized, target, crossover.find(sized))
     return Answer(report, _said(results), tuple(results.unwritten))
 
 

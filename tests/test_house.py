@@ -23,6 +23,7 @@ LAYERS = (
         "labels",
         "memory",
         "comparison",
+        "crossover",
     },
     {"launches"},
     {"timeline", "operations", "paper", "probes", "state"},
