@@ -14,7 +14,10 @@ from kernelcount.render import FORMATS, render
 
 from . import samples
 
-SHARED = {"__init__", "answer", "figures", "layout", "listing", "names", "paper", "wording"}
+SHARED = {
+    "__init__", "answer", "figures", "layout", "listing", "names", "paper", "sheet", "sweep",
+    "wording",
+}  # fmt: skip
 ELSEWHERE = {"doctor"}  # of another command's result
 
 
