@@ -5,6 +5,7 @@ What is the same at all sizes is said once, in a sentence; what differs stands i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,9 @@ MORE = "--full lists the kernels and all figures of each size."
 
 # Figures of `side_by_side` that are shown for each size: what is counted, and what is worked out.
 _COUNTS = ("kernels", "ATen operations", "generated kernels", "transfers", "at least")
+
+_IMPRECISE = "imprecise"
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +76,43 @@ def notes(runs: Sized) -> list[str]:
     """The notes of all sizes, each once, with the sizes it is about."""
     at: dict[str, list[int | None]] = {}
     for run, entries in runs:
-        for note in answer.notes(entries):
+        for note in answer.notes([_precise(e) for e in entries]):
             at.setdefault(note, []).append(run.size)
+    at |= _imprecise(runs)
     every = len(runs)
     return [
         note if len(sizes) == every else f"at {named(sizes)}: {note}" for note, sizes in at.items()
     ]
+
+
+def _imprecise(runs: Sized) -> dict[str, list[int | None]]:
+    """How well the times are known, which is another number nearly everywhere, in one note."""
+    about_sizes: dict[str, list[int | None]] = {}
+    numbers: dict[str, list[list[str]]] = {}
+    for run, entries in runs:
+        for note in (n for e in entries for n in e.notes if n.code == _IMPRECISE):
+            detail = prose(note.detail)
+            words = _NUMBER.sub("{}", detail.replace("{", "{{").replace("}", "}}"))
+            sizes = about_sizes.setdefault(words, [])
+            sizes += [] if run.size in sizes else [run.size]
+            numbers.setdefault(words, []).append(_NUMBER.findall(detail))
+    return {
+        words.format(*(_range(values) for values in zip(*numbers[words], strict=True))): sizes
+        for words, sizes in about_sizes.items()
+    }
+
+
+def _range(values: Sequence[str]) -> str:
+    low, high = min(values, key=float), max(values, key=float)
+    return low if low == high else f"{low} to {high}"
+
+
+def _precise(entry: Figures) -> Figures:
+    """An entry without the note that its times are not known well."""
+    if entry.capture is None:
+        return entry
+    kept = tuple(n for n in entry.notes if n.code != _IMPRECISE)
+    return replace(entry, capture=replace(entry.capture, notes=kept))
 
 
 def sheet(runs: Sized) -> Sheet | None:
