@@ -191,7 +191,7 @@ def _drawn(report: Report, every: Sequence[Curve], width: int, *, colour: bool) 
         for point in curve.points:  # last, since lines must not hide them
             x, y = log10(point.size), log10(point.time_ns)
             canvas.point(x, y, color=shade if colour else None, marker=_marker(i))
-    times = {_place(log10(t), bottom, top, _HEIGHT): duration(t) for t in ticks(bottom, top)}
+    times = {_place(log10(t), bottom, top, _HEIGHT, 4): duration(t) for t in ticks(bottom, top)}
     rows = canvas.plot(linesep="\n").replace(_NO_DOTS, " ").split("\n")
     drawn = [
         f"{pad(times.get(_HEIGHT - 1 - i, ''), _LEFT - 1, right=True)} "
@@ -216,16 +216,16 @@ def _dotted(canvas: Any, x: float, bottom: float, top: float) -> None:
         canvas.point(x, bottom + (top - bottom) * i / steps)
 
 
-def _place(power: float, low: float, high: float, n: int) -> int:
-    """In which of `n` letters between the ends of an axis a value lies."""
-    return min(n - 1, int((power - low) / (high - low) * n))
+def _place(power: float, low: float, high: float, n: int, dots: int) -> int:
+    """In which of `n` letters along an axis a value lies, each of so many dots, as it is drawn."""
+    return min(n - 1, round((power - low) / (high - low) * n * dots) // dots)
 
 
 def _below(every: Sequence[Curve], left: float, right: float, width: int) -> list[str]:
     """The axis of sizes: those that were timed, as far as there is room for them."""
     axis, labels = ["─"] * width, ""
     for size in sorted({point.size for curve in every for point in curve.points}):
-        place = _place(log10(size), left, right, width)
+        place = _place(log10(size), left, right, width, 2)
         axis[place] = "┴"
         start = max(0, place - len(amount(size)) // 2)
         if start >= len(labels) + bool(labels) and start + len(amount(size)) <= width + 1:
