@@ -16,6 +16,9 @@ from kernelcount.model import EAGER_CODE, Capture, Crossing, Crossover, Run, Spe
 
 _Timed = tuple[int, Speed]
 
+# With these, what was timed is not the variant, but eager code or a result kept from before.
+_NO_ACHIEVEMENT = EAGER_CODE | {"memoised"}
+
 _LEAST = 2  # sizes: with one alone nothing can cross
 
 
@@ -53,11 +56,12 @@ def _of_variant(runs: Sequence[Run], index: int) -> Crossover | None:
 
 
 def _speed(run: Run, index: int) -> Speed | None:
-    """How fast it is at one size; None where that says nothing, eager code being no compiled."""
-    outcome = run.outcomes[index]
-    if not run.speeds or not isinstance(outcome, Capture):
+    """How fast it is beside the first at one size; None where that is not known or says nothing."""
+    both = (run.outcomes[0], run.outcomes[index])
+    if not run.speeds or not all(isinstance(o, Capture) for o in both):
         return None
-    return None if note_codes(outcome.notes) & EAGER_CODE else run.speeds[index]
+    codes = note_codes(n for o in both if isinstance(o, Capture) for n in o.notes)
+    return None if codes & _NO_ACHIEVEMENT else run.speeds[index]
 
 
 def _crossings(timed: Sequence[_Timed]) -> Iterator[Crossing]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kernelcount import crossover
@@ -88,9 +90,14 @@ def test_a_size_without_a_time_is_no_verdict_and_is_named():
     assert found(run(100, 1.5), run(1000, None), run(10_000, 2.0)).unknown == (1000,)
 
 
-def test_eager_code_under_another_name_is_not_faster():
-    only = found(run(100, 0.5), run(1000, 2.0), run(10_000, 2.0, note="not-compiled"))
+@pytest.mark.parametrize("code", ["not-compiled", "recompile-limit", "memoised"])
+def test_eager_code_under_another_name_is_not_faster_nor_is_a_result_kept_from_before(code):
+    only = found(run(100, 0.5), run(1000, 2.0), run(10_000, 2.0, note=code))
     assert (only.unknown, only.sizes[-1], only.high) == ((10_000,), 1000, 1000)
+    eager, other = run(10_000, 2.0).outcomes
+    base = replace(eager, notes=(Note(code, "as it says"),))
+    last = Run((base, other), 10_000, speeds=(None, speed(2.0)))
+    assert found(run(100, 0.5), run(1000, 2.0), last) == only
 
 
 def test_the_order_of_the_sizes_makes_no_difference():

@@ -72,19 +72,21 @@ def image(report: Report, kind: str) -> bytes:
 @contextmanager
 def _matplotlib() -> Iterator[None]:
     """Its own defaults instead of the user's, and nothing said on stderr about fonts."""
-    import matplotlib as mpl
-
     fonts = logging.getLogger("matplotlib.font_manager")
     before = fonts.level
-    with mpl.rc_context(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a letter that the font does not have is a box
-        fonts.setLevel(logging.ERROR)
-        mpl.rcdefaults()
-        mpl.rcParams.update(_SETTINGS)
-        try:
-            yield
-        finally:
-            fonts.setLevel(before)
+    with warnings.catch_warnings():
+        # A letter that the font does not have is a box, and what is deprecated is not ours to say.
+        warnings.simplefilter("ignore")
+        import matplotlib as mpl
+
+        with mpl.rc_context():
+            fonts.setLevel(logging.ERROR)
+            mpl.rcdefaults()
+            mpl.rcParams.update(_SETTINGS)
+            try:
+                yield
+            finally:
+                fonts.setLevel(before)
 
 
 def _axes(axes: Axes, every: Sequence[Curve]) -> None:

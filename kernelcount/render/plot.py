@@ -100,7 +100,7 @@ def marks(report: Report) -> list[Mark]:
     return [
         Mark(
             found.variant,
-            f"{clean(found.variant)} crosses {clean(found.over)}: {marked(crossing)}",
+            f"{clean(found.variant)} crosses {clean(found.over)} {marked(crossing)}",
             _sizes(crossing),
         )
         for found in report.crossovers

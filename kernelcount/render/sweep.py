@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kernelcount.model import Crossing, Crossover, Report, Run, Speed
+from kernelcount.model import Crossing, Crossover, Report, Run
 from kernelcount.render import answer
 from kernelcount.render.answer import Statement, answer_run
 from kernelcount.render.figures import Figures, Line, change, figures_of, side_by_side
@@ -173,21 +173,19 @@ def _several(found: Crossover, name: str, base: str) -> str:
 
 
 def marked(crossing: Crossing) -> str:
-    """Where a crossing is, in a few words: ``about 3.1e6``, or ``between 1e4 and 1e6``."""
+    """Where a crossing is, in a few words: ``at about 3.1e6``, or ``between 1e4 and 1e6``."""
     if crossing.about is not None:
-        return f"about {about(crossing.about)}"
+        return f"at about {about(crossing.about)}"
     return f"between {amount(crossing.low)} and {amount(crossing.high)}"
 
 
-def speed_cell(entry: Figures) -> str:
-    """How its time compares with that of the first: ``1.68x faster``."""
-    if entry.eager_code:
+def _speed_cell(base: Figures, entry: Figures) -> str:
+    """How its time compares with that of the first: ``1.68x faster``, the factor above 1."""
+    if base.eager_code or entry.eager_code:
         return "eager code"
-    return "unknown" if entry.speed is None else compared(entry.speed)
-
-
-def compared(speed: Speed) -> str:
-    """A verdict with its factor, which is above 1 either way."""
+    speed = entry.speed
+    if speed is None:
+        return "unknown"
     if speed.verdict == "no difference":
         return speed.verdict
     factor = speed.ratio if speed.verdict == "faster" else 1 / speed.ratio
@@ -247,7 +245,8 @@ def _groups(runs: Sized) -> Iterator[Group]:
             "unknown" if e.call_time_ns is None else duration(e.call_time_ns) for e in flat
         )
         yield _of_line(Line("time per call", cells), runs)
-        yield from _beside_first("speed over", [speed_cell(e) for e in flat], runs)
+        speeds = [_speed_cell(entries[0], e) for _, entries in runs for e in entries]
+        yield from _beside_first("speed over", speeds, runs)
     elif "kernel time" in lines:
         yield _of_line(lines["kernel time"], runs)
         cells = tuple(change(entries[0], e) for _, entries in runs for e in entries)
@@ -280,7 +279,12 @@ def _beside_first(label: str, cells: Sequence[str], runs: Sized) -> Iterator[Gro
 
 
 def _heads(runs: Sized) -> tuple[str, ...]:
-    return tuple(clean(e.name) for e in runs[0][1])
+    """The variants; what ran as eager code at all sizes is not passed off as compiled."""
+    upright = zip(*(entries for _, entries in runs), strict=True)
+    return tuple(
+        every[0].title if all(e.eager_code for e in every) else clean(every[0].name)
+        for every in upright
+    )
 
 
 def _upright(cells: Sequence[str], runs: Sized) -> tuple[tuple[str, ...], ...]:

@@ -58,7 +58,7 @@ interval
                                  size, as --size has it
   o  eager
   x  compile
-  :  compile crosses eager: about 5.2e6
+  :  compile crosses eager at about 5.2e6
 """
     )
 
@@ -89,7 +89,7 @@ interval
                                  size, as --size has it
   o  eager
   x  compile
-  :  compile crosses eager: between 1e4 and 1e6
+  :  compile crosses eager between 1e4 and 1e6
 """
     )
 
@@ -163,7 +163,7 @@ def test_the_svg_says_what_it_shows_with_units():
     assert "add_relu · NVIDIA H200 · torch 2.11.0" in shown
     assert "time per call, median and its 99 % interval" in shown
     assert "size, as --size has it" in shown
-    assert "compile crosses eager: about 5.2e6" in shown
+    assert "compile crosses eager at about 5.2e6" in shown
     assert {"eager", "compile", "100", "1e8", "10 µs", "500 µs"} <= set(shown)
 
 

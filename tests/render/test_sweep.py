@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kernelcount.model import Note, Numerics, Unmeasured
+from kernelcount.model import Beside, Note, Numerics, Unmeasured
 from kernelcount.render import render
 from kernelcount.render.layout import cells
 from kernelcount.render.wording import about, amount, joined
@@ -47,6 +47,19 @@ def on_cpu():
     eager, fused = samples.on_cpu().outcomes
     runs = (sweeps.run(n, us, eager, fused) for n, us in ((100, (1.9, 7.2)), (10**6, (310, 120))))
     return sweeps.report(*runs, environment=samples.CPU)
+
+
+def with_transfers(*of_eager):
+    """Measured at two sizes, with so many transfers of eager on paper beside it."""
+    runs = []
+    for (size, us), n in zip(((100, (9, 17)), (10**8, (469, 280))), of_eager, strict=True):
+        whole = sweeps.run(size, us, samples.eager(), samples.compiled())
+        unit = 4 * size
+        eager = test_paper.eager(read=(n - 2) * unit, written=2 * unit, unit=unit, floor=3 * unit)
+        fused = test_paper.compiled(read=2 * unit, written=unit, unit=unit, floor=3 * unit)
+        both = tuple(Beside(paper, same_calls=True) for paper in (eager, fused))
+        runs.append(replace(whole, besides=both))
+    return sweeps.report(*runs)
 
 
 def five_variants():
@@ -173,6 +186,45 @@ are CPU operations, not GPU kernels.
 
 ATen operations are PyTorch's own CPU routines; generated kernels are CPU code
 written by torch.compile. --full lists the kernels and all figures of each size.
+"""
+    )
+
+
+def test_transfers_are_said_with_the_kernels_and_stand_in_the_table_where_they_differ():
+    assert render(with_transfers(5, 5), format="table") == (
+        """\
+add_relu                                              NVIDIA H200 · torch 2.11.0
+
+compile is faster per call than eager from a size of about 2.1e5 on, as far as
+1e8: slower at 100, faster at 1e8.
+At every size: compile launches 1 kernel instead of 2. It makes 3 array
+transfers instead of 5, which is the least possible.
+
+         time per call      speed over eager
+  size    eager   compile   compile
+   100     9 µs     17 µs   1.89x slower
+   1e8   469 µs    280 µs   1.68x faster
+
+A kernel is one run of a GPU function; a launch is one CPU call that starts it.
+A transfer is the largest array, read or written once. --full lists the kernels
+and all figures of each size.
+"""
+    )
+    assert render(with_transfers(5, 4), format="table") == (
+        """\
+add_relu                                              NVIDIA H200 · torch 2.11.0
+
+compile is faster per call than eager from a size of about 2.1e5 on, as far as
+1e8: slower at 100, faster at 1e8.
+
+         kernels           transfers         time per call      speed over eager
+  size   eager   compile   eager   compile    eager   compile   compile
+   100       2         1     5.0       3.0     9 µs     17 µs   1.89x slower
+   1e8       2         1     4.0       3.0   469 µs    280 µs   1.68x faster
+
+A kernel is one run of a GPU function; a launch is one CPU call that starts it.
+A transfer is the largest array, read or written once. --full lists the kernels
+and all figures of each size.
 """
     )
 
@@ -397,6 +449,13 @@ def test_eager_code_under_another_name_is_called_so_and_never_faster():
     (row,) = [line for line in text.splitlines() if line.startswith("   100")]
     assert row.endswith("eager code")
     assert "It is not known at 100." in " ".join(text.split())
+    everywhere = [
+        replace(run, outcomes=(run.outcomes[0], replace(limited, timing=run.outcomes[1].timing)))
+        for run in sweeps.crossed().runs
+    ]
+    text = render(sweeps.report(*everywhere), format="table")
+    assert "compile (eager code)" in text
+    assert "faster" not in text
 
 
 def test_what_is_measured_nowhere_has_no_table():
