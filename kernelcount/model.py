@@ -21,6 +21,9 @@ records are CPU operations: ATen ops that do work, and kernels that Inductor gen
 NO_TIME = -(1 << 63)
 """In a column of nanoseconds: the time is missing or invalid."""
 
+EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})
+"""Notes which say that a compiled variant ran as eager code: its figures are no achievement."""
+
 
 @dataclass(frozen=True, slots=True)
 class Note:
@@ -491,13 +494,72 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Crossing:
+    """Where, between two sizes that were timed, a variant begins or ceases to be the faster one.
+
+    `about`: the size at which both would take equally long, interpolated; None where that means
+    nothing, since at one end no difference was found.
+    """
+
+    low: int
+    high: int
+    about: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Crossover:
+    """At which sizes `variant` is faster than `over`, as far as they were timed.
+
+    `sizes`, in ascending order, and the verdict at each; `unknown`: sizes that were asked for and
+    at which there is none. `crossings` are where it begins or ceases to be faster, in turn.
+    """
+
+    variant: str
+    over: str
+    sizes: tuple[int, ...]
+    verdicts: tuple[Literal["faster", "slower", "no difference"], ...]
+    crossings: tuple[Crossing, ...] = ()
+    unknown: tuple[int, ...] = ()
+
+    @property
+    def last(self) -> Crossing | None:
+        """The one from which on it is always faster; None where it is not faster in the end."""
+        return self.crossings[-1] if self.crossings and self.verdicts[-1] == "faster" else None
+
+    @property
+    def low(self) -> int | None:
+        """The largest size at which it is not faster, all larger ones being faster."""
+        return self.last.low if self.last else None
+
+    @property
+    def high(self) -> int | None:
+        """The smallest size from which on it is always faster; None: it is not, in the end."""
+        if self.verdicts[-1] != "faster":
+            return None
+        return self.last.high if self.last else self.sizes[0]
+
+    @property
+    def holds(self) -> Literal["all", "none", "from", "until", "some"]:
+        """At which of the sizes it is faster: from one on, up to one, or here and there."""
+        if not self.crossings:
+            return "all" if self.verdicts[0] == "faster" else "none"
+        if len(self.crossings) > 1:
+            return "some"
+        return "from" if self.last else "until"
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """All that a renderer sees: one run, or several where a list of sizes was asked for."""
+    """All that a renderer sees: one run, or several where a list of sizes was asked for.
+
+    `crossovers`: from which size on each variant is faster than the first, for several sizes.
+    """
 
     command: Literal["run", "read"]
     environment: Environment
     runs: tuple[Run, ...]
     target: Target | None = None
+    crossovers: tuple[Crossover, ...] = ()
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kernelcount.model import Note, Speed, note_codes
+from kernelcount.model import EAGER_CODE, Note, Speed, note_codes
 from kernelcount.render import paper
-from kernelcount.render.figures import EAGER_CODE, UNDERSTATED, Figures, same_time, timed
+from kernelcount.render.figures import UNDERSTATED, Figures, same_time, timed
 from kernelcount.render.wording import clean, duration, plural, prose, ratio
 
 SPOILING = EAGER_CODE | {

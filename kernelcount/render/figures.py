@@ -13,6 +13,7 @@ from math import ceil
 from statistics import median
 
 from kernelcount.model import (
+    EAGER_CODE,
     Beside,
     Capture,
     Environment,
@@ -27,9 +28,6 @@ from kernelcount.model import (
     note_codes,
 )
 from kernelcount.render.wording import clean, duration, ratio, setting, size
-
-EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})
-"""Notes which say that a compiled variant ran as eager code: its figures are no achievement."""
 
 UNDERSTATED = frozenset({"incomplete", "generated-unknown"})
 """Notes which say that more ran than was counted, or may have."""

@@ -214,7 +214,7 @@ def test_help_names_every_flag_of_the_contract_and_no_hidden_device(kernelcount)
     code, out, err = kernelcount("run", "--help")
     assert (code, err) == (0, "")
     flags = "size input inputs dtype variant device backward no-grad eval timeout format output"
-    for flag in (*flags.split(), "save", "trace", "seed", "full"):
+    for flag in (*flags.split(), "save", "trace", "seed", "full", "plot"):
         assert f"--{flag} " in out
     assert "fake" not in out.lower()
 

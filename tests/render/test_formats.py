@@ -14,8 +14,11 @@ from kernelcount.render import FORMATS, render
 
 from . import samples
 
-SHARED = {"__init__", "answer", "figures", "layout", "listing", "names", "paper", "wording"}
-ELSEWHERE = {"doctor"}  # of another command's result
+SHARED = {
+    "__init__", "answer", "figures", "layout", "listing", "names", "paper", "sheet", "sweep",
+    "wording",
+}  # fmt: skip
+ELSEWHERE = {"doctor", "plot", "image"}  # of another command's result, and pictures
 
 
 def test_every_file_of_the_folder_is_a_format_or_shared_by_them():
