@@ -158,8 +158,7 @@ def _check_paper(job: Job) -> None:
         raise UsageError(f"--gpu {job.gpu}: this is the card that --device paper counts for")
     if job.device == "paper" or job.gpu is not None:
         paper.find(job.gpu)
-        if job.traces:
-            raise UsageError(paper.NO_TRACE)
+        paper.check(job)
 
 
 def check_plot(where: str | None, job: Job, form: str) -> None:

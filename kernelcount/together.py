@@ -212,8 +212,5 @@ def _imprecise(candidate: timing.Candidate) -> list[Note]:
     width = noise.half_width(candidate.samples)
     if width is not None and width <= noise.PRECISION:
         return []
-    known = "not known how precisely" if width is None else f"known to ±{width:.0%} only"
-    detail = (
-        f"the time of a call is {known}, not to ±{noise.PRECISION:.0%}: --seconds gives it more"
-    )
+    detail = f"the time of a call is not known to ±{noise.PRECISION:.0%}: --seconds gives it more"
     return [Note("imprecise", detail)]

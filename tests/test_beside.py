@@ -4,13 +4,14 @@ import time
 
 import pytest
 
+from kernelcount import paper
 from kernelcount.beside import Alongside, OnPaper
 from kernelcount.errors import Interrupted, KernelcountError
 from kernelcount.model import Beside, Capture, Environment, Job, Paper, Unmeasured
 from kernelcount.runners import Results
 
 H200 = Environment("NVIDIA H200", "cuda", "2.11.0")
-JOB = Job("m.py:f", device="cuda", traces=("e.json", "c.json"))
+JOB = Job("m.py:f", device="cuda", traces=("e.json", "c.json"), cold=True, reference=True)
 MEASURED = {0: Capture("eager"), 1: Unmeasured("compile", "lost")}
 EXPECTED = Capture("eager", basis="paper", paper=Paper(0, 0, False, 0, 0, 0, 0, 1))
 
@@ -45,15 +46,16 @@ def begun(environment, start=Started):
         jobs.append(start(job))
         return jobs[-1]
 
-    with OnPaper(JOB, started) as paper:
-        paper.ready(environment)
-        found = paper.found(MEASURED, said.append)
+    with OnPaper(JOB, started) as beside:
+        beside.ready(environment)
+        found = beside.found(MEASURED, said.append)
     return jobs, found, said
 
 
 def test_what_is_measured_on_a_gpu_is_counted_on_paper_for_that_card():
     (job,), found, said = begun(H200)
-    assert (job.job.device, job.job.gpu, job.job.traces) == ("paper", "H200", ())
+    assert (job.job.device, job.job.gpu) == ("paper", "H200")
+    paper.check(job.job)  # none of what it refuses is asked of it
     assert found == {0: Beside(EXPECTED, same_calls=True)}
     assert said == ["on paper, eager: on paper, call 3"]
 

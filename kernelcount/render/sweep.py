@@ -5,15 +5,14 @@ What is the same at all sizes is said once, in a sentence; what differs stands i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kernelcount.model import Crossing, Crossover, Report, Run
 from kernelcount.render import answer
 from kernelcount.render.answer import Statement, answer_run
-from kernelcount.render.figures import Figures, Line, change, figures_of, side_by_side
-from kernelcount.render.wording import about, amount, clean, duration, joined, prose, ratio
+from kernelcount.render.figures import Figures, Line, change, figures_of, side_by_side, verdict
+from kernelcount.render.wording import about, amount, clean, duration, joined, prose
 
 Sized = Sequence[tuple[Run, list[Figures]]]
 
@@ -22,9 +21,6 @@ MORE = "--full lists the kernels and all figures of each size."
 
 # Figures of `side_by_side` that are shown for each size: what is counted, and what is worked out.
 _COUNTS = ("kernels", "ATen operations", "generated kernels", "transfers", "at least")
-
-_IMPRECISE = "imprecise"
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,43 +72,12 @@ def notes(runs: Sized) -> list[str]:
     """The notes of all sizes, each once, with the sizes it is about."""
     at: dict[str, list[int | None]] = {}
     for run, entries in runs:
-        for note in answer.notes([_precise(e) for e in entries]):
+        for note in answer.notes(entries):
             at.setdefault(note, []).append(run.size)
-    at |= _imprecise(runs)
     every = len(runs)
     return [
         note if len(sizes) == every else f"at {named(sizes)}: {note}" for note, sizes in at.items()
     ]
-
-
-def _imprecise(runs: Sized) -> dict[str, list[int | None]]:
-    """How well the times are known, which is another number nearly everywhere, in one note."""
-    about_sizes: dict[str, list[int | None]] = {}
-    numbers: dict[str, list[list[str]]] = {}
-    for run, entries in runs:
-        for note in (n for e in entries for n in e.notes if n.code == _IMPRECISE):
-            detail = prose(note.detail)
-            words = _NUMBER.sub("{}", detail.replace("{", "{{").replace("}", "}}"))
-            sizes = about_sizes.setdefault(words, [])
-            sizes += [] if run.size in sizes else [run.size]
-            numbers.setdefault(words, []).append(_NUMBER.findall(detail))
-    return {
-        words.format(*(_range(values) for values in zip(*numbers[words], strict=True))): sizes
-        for words, sizes in about_sizes.items()
-    }
-
-
-def _range(values: Sequence[str]) -> str:
-    low, high = min(values, key=float), max(values, key=float)
-    return low if low == high else f"{low} to {high}"
-
-
-def _precise(entry: Figures) -> Figures:
-    """An entry without the note that its times are not known well."""
-    if entry.capture is None:
-        return entry
-    kept = tuple(n for n in entry.notes if n.code != _IMPRECISE)
-    return replace(entry, capture=replace(entry.capture, notes=kept))
 
 
 def sheet(runs: Sized) -> Sheet | None:
@@ -183,13 +148,7 @@ def _speed_cell(base: Figures, entry: Figures) -> str:
     """How its time compares with that of the first: ``1.68x faster``, the factor above 1."""
     if base.eager_code or entry.eager_code:
         return "eager code"
-    speed = entry.speed
-    if speed is None:
-        return "unknown"
-    if speed.verdict == "no difference":
-        return speed.verdict
-    factor = speed.ratio if speed.verdict == "faster" else 1 / speed.ratio
-    return f"{ratio(factor)} {speed.verdict}"
+    return verdict(entry) or "unknown"
 
 
 def _at_sizes(runs: Sized) -> Iterator[Statement]:

@@ -42,7 +42,7 @@ def test_every_format_is_written(kernelcount, form, begins):
     assert code == 0, err
     assert out.startswith(begins)
     assert out.endswith("\n")
-    assert err == ""
+    assert all(line.endswith(" s)") for line in err.splitlines())  # progress, where it is slow
 
 
 def test_a_run_says_what_it_counted(kernelcount):

@@ -49,6 +49,7 @@ compile is 1.68x faster per call: 1 kernel instead of 2.
   kernel time     463 µs    273 µs
   time per call   469 µs    280 µs   1.68x faster, ±0.4 %
   first call        2 ms       3 s   pays off after 15,874 calls
+  compiling                  2.5 s
   peak memory     800 MB    400 MB   above the inputs
   result                     equal
 
@@ -93,6 +94,28 @@ def test_what_the_results_come_to_is_one_cell(numerics, shown):
     text = render(replace(whole, runs=(run,)), format="table")
     (line,) = [line for line in text.splitlines() if line.startswith("  result")]
     assert line.split("result")[1].strip() == shown
+
+
+def test_what_was_compiled_again_is_told_beside_the_price():
+    whole = report(469, 280, "faster")
+    eager, compiled = whole.runs[0].outcomes
+    again = replace(compiled, price=Price(3_002_000_000, 2_500_000_000, 2))
+    run = replace(whole.runs[0], outcomes=(eager, again))
+    assert "  compiling                  2.5 s   2 recompiles\n" in render(
+        replace(whole, runs=(run,)), format="table"
+    )
+
+
+def test_of_several_variants_each_is_held_against_the_first():
+    whole = report(469, 280, "faster")
+    (run,) = whole.runs
+    third = replace(timed(samples.compiled(), 500), name="compile:dynamic")
+    speeds = (*run.speeds, Speed(469 / 500, 0.92, 0.95, "slower"))
+    run = replace(run, outcomes=(*run.outcomes, third), speeds=speeds)
+    text = render(replace(whole, runs=(run,)), format="table")
+    assert [line for line in text.splitlines() if "beside" in line] == [
+        "  beside eager             1.68x faster      1.07x slower"
+    ]
 
 
 def test_json_has_the_median_its_interval_and_the_verdict():
