@@ -157,7 +157,7 @@ def _compared(runs: Sequence[_Run], *, wanted: bool) -> list[Numerics | None]:
     try:
         expected = runs[0].results()
         rest = [_beside(runs[0], expected, run, wanted=wanted) for run in runs[1:]]
-    except RuntimeError as error:
+    except Exception as error:
         if not is_out_of_memory(error):
             raise
         reason = "no memory to keep the results of two variants"
