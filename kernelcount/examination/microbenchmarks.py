@@ -70,7 +70,7 @@ def measure(
         raise NotMeasuredError("rates are measured on NVIDIA's and AMD's GPUs alone")
     found: dict[str, float] = {}
     missing: list[tuple[str, str]] = []
-    notes: dict[Note, None] = {}
+    notes: dict[str, Note] = {}  # by code: the clocks in it are others each time
     with device.prepare():
         for figure, measurement in (MEASUREMENTS if measurements is None else measurements).items():
             progress(f"measuring {figure.removesuffix('_ns').replace('_', ' ')}")
@@ -78,10 +78,11 @@ def measure(
                 found[figure] = _believed(measurement(device, name))
             except Exception as error:  # noqa: BLE001  whatever it is, the other figures are not lost
                 missing.append((figure, _reason(error)))
-            notes |= dict.fromkeys(device.disturbed())  # while it still is as it was when timed
+            for note in device.disturbed():  # while it still is as it was when timed
+                notes.setdefault(note.code, note)
     where = device.environment()
     none = Rates(
-        where.device or "", where.torch or "", count, missing=tuple(missing), notes=tuple(notes),
+        where.device or "", where.torch or "", count, missing=tuple(missing), notes=tuple(notes.values()),
         measured_at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )  # fmt: skip
     return rates.with_figures(none, found)
@@ -103,10 +104,19 @@ def _reason(error: Exception) -> str:
 
 
 def _copy(device: Device, name: str) -> float:
-    """Bytes a second, read and written, of `copy_` between arrays far larger than the L2 cache."""
+    """Bytes a second, read and written, of arrays far larger than the L2 cache.
+
+    The better one of a copy and of a sum of two arrays, both of STREAM's (J. McCalpin, 1995): a
+    GPU reads faster than it writes, and a sum writes only a third of what it moves.
+    """
+    import torch
+
     source, target = _pair(_l2(device) * _BEYOND_L2, name)
-    (ns,) = _timed(device, partial(target.copy_, source))
-    return _per_second(source.nbytes + target.nbytes, median(ns))
+    other = torch.rand_like(source)
+    add = partial(torch.add, source, other, out=target)
+    copied, added = map(median, _timed(device, partial(target.copy_, source), add))
+    moved = source.nbytes + target.nbytes
+    return max(_per_second(moved, copied), _per_second(moved + other.nbytes, added))
 
 
 def _copy_l2(device: Device, name: str) -> float:
