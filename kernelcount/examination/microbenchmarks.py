@@ -82,7 +82,8 @@ def measure(
                 notes.setdefault(note.code, note)
     where = device.environment()
     none = Rates(
-        where.device or "", where.torch or "", count, missing=tuple(missing), notes=tuple(notes.values()),
+        where.device or "", where.torch or "", count,
+        missing=tuple(missing), notes=tuple(notes.values()),
         measured_at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )  # fmt: skip
     return rates.with_figures(none, found)
