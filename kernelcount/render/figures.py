@@ -272,7 +272,8 @@ def side_by_side(entries: Sequence[Figures]) -> list[Line]:
         cells = tuple("unknown" if e.peak_memory is None else size(e.peak_memory) for e in entries)
         lines.append(Line("peak memory", cells, "above the inputs"))
     if any(e.numerics for e in entries):
-        lines.append(Line("result", tuple(_result(e) for e in entries)))
+        remark = _of_result(entries[1].numerics) if alone else ""
+        lines.append(Line("result", tuple(_result(e) for e in entries), remark))
     return lines
 
 
@@ -286,6 +287,16 @@ def _result(entry: Figures) -> str:
     if found.verdict == "different" and found.max_abs is not None:
         return f"differs, {found.max_abs:.2g}"
     return {"nothing": "none", "different": "differs"}.get(found.verdict, found.verdict)
+
+
+def _of_result(found: Numerics | None) -> str:
+    """What is to be said of a result that is right, and how near to the truth it is."""
+    if found is None or found.verdict not in ("equal", "close"):
+        return ""
+    said = list(found.notes)
+    if found.error is not None and found.base_error is not None:
+        said.insert(0, f"off by {found.error:.2g}, first {found.base_error:.2g}")
+    return "; ".join(map(clean, said))
 
 
 def _first_call(entry: Figures) -> int | None:

@@ -96,6 +96,33 @@ def test_what_the_results_come_to_is_one_cell(numerics, shown):
     assert line.split("result")[1].strip() == shown
 
 
+def compared(numerics):
+    """The screen where the results compare so."""
+    whole = report(469, 280, "faster")
+    eager, compiled = whole.runs[0].outcomes
+    run = replace(whole.runs[0], outcomes=(eager, replace(compiled, numerics=numerics)))
+    return " ".join(render(replace(whole, runs=(run,)), format="table").split())
+
+
+def test_results_that_differ_are_a_warning_beside_the_sentence():
+    said = compared(Numerics("different", 1, 1.5, 2.0, 9, notes=("NaN or inf in other places",)))
+    assert (
+        "Careful with compile: its results differ from those of the first variant: by 1.5 at the "
+        "most; NaN or inf in other places." in said
+    )
+    said = compared(Numerics("unknown", 0, notes=("no memory to keep the results",)))
+    assert "its results could not be compared: no memory to keep the results." in said
+    assert "Careful" not in compared(Numerics("random", 1))
+
+
+def test_what_is_odd_of_results_that_agree_stands_beside_them():
+    assert "result equal 8 NaN in the same places" in compared(
+        Numerics("equal", 1, 0.0, 0.0, 0, notes=("8 NaN in the same places",))
+    )
+    near = Numerics("close", 1, 0.0039, 0.01, 3, error=0.0141, base_error=0.0154)
+    assert "result within 0.0039 off by 0.014, first 0.015" in compared(near)
+
+
 def test_what_was_compiled_again_is_told_beside_the_price():
     whole = report(469, 280, "faster")
     eager, compiled = whole.runs[0].outcomes
