@@ -41,7 +41,7 @@ class OnPaper:
             known = ", ".join(paper.CARDS)
             self._reason = f"no figures of {environment.device} are at hand, only of {known}"
             return
-        job = replace(self._job, device="paper", gpu=card.name, traces=())
+        job = replace(self._job, device="paper", gpu=card.name, traces=(), remedy=False)
         self._alongside = self._start(job)
 
     def timing(self, on: bool) -> None:

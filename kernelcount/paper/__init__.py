@@ -6,3 +6,6 @@ from kernelcount.paper.cards import of_device as of_device
 
 NO_TRACE = "--trace: nothing runs on paper, so there is no trace"
 """Why a trace is refused."""
+
+NO_REMEDY = "--remedy: nothing runs on paper, so nothing can be tried there; --device cpu runs it"
+"""Why remedies are refused."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kernelcount.model import Report, Run
-from kernelcount.render import listing
+from kernelcount.render import listing, remedies
 from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
 from kernelcount.render.figures import (
     LISTED,
@@ -61,6 +61,7 @@ def _run(report: Report, page: Page) -> Iterator[list[Line]]:
         yield _statements(answer_run(entries), page)
         yield _figures(entries, page)
         yield _ran(entries, page)
+        yield from _remedies(entries, page)
         yield _notes(entries, page)
         yield _legend(entries, page)
 
@@ -79,6 +80,7 @@ def _read(report: Report, page: Page) -> Iterator[list[Line]]:
             yield listing.steps(capture.steps, page)
             every = page.full or len(entry.rows) <= LISTED
             yield listing.ran("what ran" if every else "what ran, longest first", entry, page)
+            yield from _remedies([entry], page)
             yield _notes([entry], page)
     yield _legend(entries, page)
 
@@ -92,6 +94,7 @@ def _sweep(report: Report, page: Page) -> Iterator[list[Line]]:
     yield _sizes(runs, page)
     for run, entries in runs if page.full else runs[-1:]:
         yield _ran(entries, page, at=f", size {run.size}")
+        yield from _remedies(entries, page, at=f", size {run.size}")
     yield _notes(every, page)
     yield _legend(every, page)
 
@@ -210,6 +213,21 @@ def _ran(entries: Sequence[Figures], page: Page, *, at: str = "") -> list[Line]:
         else:
             lines += listing.ran(f"{entry.title}{at}", entry, page)
     return lines
+
+
+def _remedies(entries: Sequence[Figures], page: Page, *, at: str = "") -> Iterator[list[Line]]:
+    """What was tried to make variants faster, what it gained and cost, and what comes next."""
+    found = remedies.tried(entries)
+    for tried in found:
+        lines: list[Line] = [((f"  remedies tried on {tried.title}{at}", "bold"),)]
+        if tried.rows:
+            table = columns(tried.rows, "lrl")
+            lines += [((fit(f"  {line}", page.width), ""),) for line in table]
+        for text in tried.rest:
+            lines += [((f"  {line}", ""),) for line in wrap(text, page.width - 2)]
+        yield lines
+    if found:
+        yield [((line, "bold"),) for line in wrap(remedies.closing(entries), page.width)]
 
 
 def _notes(entries: Sequence[Figures], page: Page) -> list[Line]:
