@@ -32,6 +32,9 @@ SPEC = str(Path(__file__).parent / "cases" / "operations.py") + ":add_relu"
         ({"timeout": float("inf")}, "--timeout inf"),
         ({"backward": True, "no_grad": True}, "--backward and --no-grad exclude each other"),
         ({"sizes": (8, 16, 8)}, "--size: 8 stands twice"),
+        ({"remedy": True, "seconds": 0.0}, "--remedy and --seconds 0 exclude each other"),
+        ({"remedy": True, "seconds": 1.0, "device": "paper"}, "--remedy: nothing runs on paper"),
+        ({"remedy": True, "seconds": 1.0, "gpu": "A100"}, "--remedy: nothing runs on paper"),
     ],
 )
 def test_what_cannot_be_is_refused_before_a_worker_starts(options, said):

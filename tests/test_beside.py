@@ -54,6 +54,7 @@ def begun(environment, start=Started):
 def test_what_is_measured_on_a_gpu_is_counted_on_paper_for_that_card():
     (job,), found, said = begun(H200)
     assert (job.job.device, job.job.gpu, job.job.traces) == ("paper", "H200", ())
+    assert not job.job.remedy
     assert found == {0: Beside(EXPECTED, same_calls=True)}
     assert said == ["on paper, eager: on paper, call 3"]
 

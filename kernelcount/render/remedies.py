@@ -46,13 +46,9 @@ def closing(entries: Sequence[Figures]) -> str:
     plain = [name for name in helped if not name.startswith(_COMPILES)]
     said = [_PLAIN if plain else _COMPILED if helped else _NEITHER]
     least = paper.floor(entries)
-    for e in entries:
-        if least and e.modelled and e.modelled.read + e.modelled.written <= least:
-            said.append(
-                f"{clean(e.name)} moves no more bytes than it must: stop there, unless arrays get "
-                "smaller."
-            )
-            break
+    moved = [(e.name, e.modelled) for e in entries if e.modelled and not e.modelled.at_least]
+    if done := next((n for n, m in moved if least and m.read + m.written <= least), None):
+        said.append(f"{clean(done)} moves no byte too many: only smaller arrays would move fewer.")
     return " ".join(said)
 
 
