@@ -30,8 +30,8 @@ def measure(name: str, facts: Facts, attempt: AbstractContextManager[Attempt]) -
         made = stack.enter_context(attempt)
         base = Running(facts.way, subject, stack)
         run = Running(made.way, made.subject, stack, made.during)
-        expected = base.results()
-        found = beside(base, expected, run, wanted=not made.precise, in_its_dtypes=not made.precise)
+        rough = not made.precise
+        found = beside(base, base.results(), run, wanted=rough, in_its_dtypes=rough)
         made.remark(found)  # what is no remedy need not be timed
         candidates = [base.candidate(), run.candidate()]
         timing.in_turn(candidates, device, subject.seconds)

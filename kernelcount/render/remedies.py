@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from kernelcount.model import Numerics, Remedy, Row
 from kernelcount.render import paper
 from kernelcount.render.figures import Figures
-from kernelcount.render.wording import caption, clean, plural, ratio
+from kernelcount.render.wording import caption, clean, ratio
 
 _COMPILES = "compile"
+_ERROR = "error"
 
 _PLAIN = (
     "A setting, a dtype and a CUDA graph are plain PyTorch: take them before torch.compile, and "
@@ -56,11 +57,13 @@ def _of(entry: Figures) -> Tried:
     remedies = entry.capture.remedies if entry.capture else ()
     done = sorted((r for r in remedies if r.status == "tried"), key=_gain, reverse=True)
     rest = [] if any(r.helped for r in done) else ["No remedy helped."]
+    rows = tuple((clean(r.name), _speed(r), _cost(r.numerics)) for r in done)
+    if any(cost.startswith(_ERROR) for *_, cost in rows):
+        rest.append("Errors are relative to the largest result, against float64.")
     rest += [f"{clean(r.name)}: {clean(r.reason)}." for r in done if r.reason]
     for status in ("failed", "not tried"):
         rest += _grouped([r for r in remedies if r.status == status], status)
     rest += [_off_tensor_cores(r.rows) for r in remedies if r.rows]
-    rows = tuple((clean(r.name), _speed(r), _cost(r.numerics)) for r in done)
     return Tried(clean(entry.name), rows, tuple(rest))
 
 
@@ -89,10 +92,15 @@ def _cost(found: Numerics | None) -> str:
     if found.verdict == "equal":
         return "results equal"
     if found.error is not None and found.base_error is not None:
-        return f"error {found.error:.1g} instead of {found.base_error:.1g}"
+        return f"{_ERROR} {_power(found.error)} instead of {_power(found.base_error)}"
     if found.max_abs is not None:
         return f"results differ by up to {found.max_abs:.1g}"
     return "results differ"
+
+
+def _power(value: float) -> str:
+    """One figure and a power of ten: ``3e-4``."""
+    return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e+") if value else "0"
 
 
 def _grouped(remedies: Sequence[Remedy], status: str) -> list[str]:
@@ -109,6 +117,5 @@ def _off_tensor_cores(rows: Sequence[Row]) -> str:
     for row in rows:
         label, name = caption(row)
         named[label or name] = named.get(label or name, 0) + row.count
-    kernels = plural(sum(named.values()), "kernel")
     what = ", ".join(f"{name} ×{count}" for name, count in named.items())
-    return f"In float32 on no tensor core, TF32 being off: {what} ({kernels})."
+    return f"In float32 on no tensor core, TF32 being off: {what}."
