@@ -75,7 +75,10 @@ class Progress(msgspec.Struct, tag="progress"):
 
 
 class Together(msgspec.Struct, tag="together"):
-    """Variants that were counted are timed in turn; their outcomes are sent once more then."""
+    """Variants that were counted are timed in turn, or a remedy is tried on one of them.
+
+    Their outcomes are sent once more then.
+    """
 
 
 class Done(msgspec.Struct, tag="done"):

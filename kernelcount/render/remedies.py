@@ -12,6 +12,8 @@ from kernelcount.render.wording import caption, clean, ratio
 
 _COMPILES = "compile"
 _ERROR = "error"
+_NO_HELP = "No remedy helped."
+_NONE_TRIED = "No remedy could be tried."
 
 _PLAIN = (
     "A setting, a dtype and a CUDA graph are plain PyTorch: take them before torch.compile, and "
@@ -56,7 +58,7 @@ def closing(entries: Sequence[Figures]) -> str:
 def _of(entry: Figures) -> Tried:
     remedies = entry.capture.remedies if entry.capture else ()
     done = sorted((r for r in remedies if r.status == "tried"), key=_gain, reverse=True)
-    rest = [] if any(r.helped for r in done) else ["No remedy helped."]
+    rest = [] if any(r.helped for r in done) else [_NO_HELP if done else _NONE_TRIED]
     rows = tuple((clean(r.name), _speed(r), _cost(r.numerics)) for r in done)
     if any(cost.startswith(_ERROR) for *_, cost in rows):
         rest.append("Errors are relative to the largest result, against float64.")

@@ -79,7 +79,7 @@ def test_bfloat16_is_tried_on_the_compiled_function_too():
     assert gain(found["bf16"]) == pytest.approx(2.0, abs=0.2)
 
 
-def test_a_call_that_waits_for_the_gpu_cannot_be_captured_and_the_next_size_is_measured_all_the_same():
+def test_a_call_that_waits_for_the_gpu_cannot_be_captured_and_the_next_size_is_measured():
     document = json.loads(run("asks_for_a_value", "--size", "1000,2000", *EAGER))
     for size in document["sizes"]:
         (eager,) = size["variants"]

@@ -7,22 +7,21 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kernelcount import capture, devices, variants
 from kernelcount.errors import NotMeasuredError
-from kernelcount.inputs import Arguments
-from kernelcount.model import Capture, Environment, Numerics, Target
+from kernelcount.model import Capture, Numerics
 from kernelcount.remedies import graphs
 from kernelcount.remedies.facts import Facts
 
 
-def facts(function, *args, launches=2, graph_launches=0, **given):
-    arguments = Arguments(args, {})
-    device = devices.DEVICES["cpu"]
-    subject = capture.Subject(
-        Target("f"), arguments, lambda _: arguments, device, Environment(), **given
-    )
-    counted = Capture("eager", launches=launches, graph_launches=graph_launches)
-    return Facts(subject, capture.way(variants.parse("eager"), function), counted, {})
+@pytest.fixture
+def launching(facts):
+    """What is known of a function that launches so much."""
+
+    def known(function, *args, launches=2, graph_launches=0, **options):
+        counted = Capture("eager", launches=launches, graph_launches=graph_launches)
+        return facts(function, *args, counted=counted, options=options)
+
+    return known
 
 
 @pytest.fixture
@@ -83,26 +82,26 @@ def cuda(monkeypatch):
     ],
 )
 def test_a_graph_of_the_call_applies_where_something_is_launched_anew_each_time(
-    cuda, given, reason
+    cuda, launching, given, reason
 ):
-    said = graphs.no_graph_of_call(facts(torch.relu, torch.ones(2), **given))
+    said = graphs.no_graph_of_call(launching(torch.relu, torch.ones(2), **given))
     assert said.startswith(reason)
     assert bool(said) == bool(reason)
 
 
-def test_without_a_gpu_there_is_none():
-    assert graphs.no_graphs(facts(torch.relu)) == "CUDA graphs need an NVIDIA or AMD GPU"
+def test_without_a_gpu_there_is_none(launching):
+    assert graphs.no_graphs(launching(torch.relu)) == "CUDA graphs need an NVIDIA or AMD GPU"
 
 
 # ── the capture ──────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_call_is_made_aside_first_captured_once_and_then_replayed(cuda):
+def test_the_call_is_made_aside_first_captured_once_and_then_replayed(cuda, launching):
     def f(x):
         cuda.happened.append("call")
         return x + 1
 
-    with graphs.in_graph(facts(f, torch.ones(2))) as attempt:
+    with graphs.in_graph(launching(f, torch.ones(2))) as attempt:
         assert cuda.happened == [
             "wait", "aside", "call", "call", "call", "back", "wait", "capture", "call",
         ]  # fmt: skip
@@ -110,15 +109,17 @@ def test_the_call_is_made_aside_first_captured_once_and_then_replayed(cuda):
         assert cuda.happened[-1] == "replay"
 
 
-def test_arguments_are_as_they_were_and_where_they_were(cuda):
+def test_arguments_are_as_they_were_and_where_they_were(cuda, launching):
     x = torch.ones(2)
-    with graphs.in_graph(facts(lambda x: x.mul_(2), x)) as attempt:
+    with graphs.in_graph(launching(lambda x: x.mul_(2), x)) as attempt:
         assert x.tolist() == [1, 1]
         assert attempt.subject.arguments.args[0] is x
 
 
 @pytest.mark.parametrize("at_end", [None, RuntimeError("CUDA error: capture invalidated")])
-def test_a_capture_that_fails_says_what_was_wrong_first_and_leaves_the_users_stream(cuda, at_end):
+def test_a_capture_that_fails_says_what_was_wrong_first_and_leaves_the_users_stream(
+    cuda, launching, at_end
+):
     calls = []
 
     def f(x):
@@ -129,19 +130,19 @@ def test_a_capture_that_fails_says_what_was_wrong_first_and_leaves_the_users_str
     cuda.at_end = at_end
     said = "the call cannot be captured: RuntimeError: CUDA error: operation not permitted$"
     with pytest.raises(NotMeasuredError, match=said):
-        with graphs.in_graph(facts(f, torch.ones(2))):
+        with graphs.in_graph(launching(f, torch.ones(2))):
             pass
     assert cuda.current == "the user's"
 
 
-def test_a_capture_that_torch_refuses_only_at_its_end_says_so(cuda):
+def test_a_capture_that_torch_refuses_only_at_its_end_says_so(cuda, launching):
     cuda.at_end = RuntimeError("CUDA error: stream is not joined")
     with pytest.raises(NotMeasuredError, match="stream is not joined"):
-        with graphs.in_graph(facts(torch.relu, torch.ones(2))):
+        with graphs.in_graph(launching(torch.relu, torch.ones(2))):
             pass
 
 
-def test_memory_that_runs_out_is_no_matter_of_the_capture(cuda):
+def test_memory_that_runs_out_is_no_matter_of_the_capture(cuda, launching):
     calls = []
 
     def f(x):
@@ -150,12 +151,12 @@ def test_memory_that_runs_out_is_no_matter_of_the_capture(cuda):
             raise MemoryError
 
     with pytest.raises(MemoryError):
-        with graphs.in_graph(facts(f, torch.ones(2))):
+        with graphs.in_graph(launching(f, torch.ones(2))):
             pass
 
 
-def test_a_replay_that_gives_other_results_is_no_remedy(cuda):
-    with graphs.in_graph(facts(torch.relu, torch.ones(2))) as attempt:
+def test_a_replay_that_gives_other_results_is_no_remedy(cuda, launching):
+    with graphs.in_graph(launching(torch.relu, torch.ones(2))) as attempt:
         close = Numerics("close", 1)
         assert attempt.remark(close) == ""
         with pytest.raises(NotMeasuredError, match="a replay gives other results"):

@@ -6,9 +6,6 @@ from functools import partial
 import pytest
 import torch
 
-from kernelcount import capture, devices, variants
-from kernelcount.inputs import Arguments
-from kernelcount.model import Capture, Environment, Target
 from kernelcount.remedies import precision
 from kernelcount.remedies.facts import Facts
 
@@ -25,23 +22,21 @@ class Net(torch.nn.Module):
         return self(self(x))
 
 
-def facts(function, *args, name="eager", **kwargs):
-    given = Arguments(args, kwargs)
-    device = devices.DEVICES["cpu"]
-    subject = capture.Subject(Target("f"), given, lambda _: given, device, Environment())
-    return Facts(subject, capture.way(variants.parse(name), function), Capture(name), {})
+@pytest.fixture
+def narrow(facts):
+    """What is called in place of a function, and on what."""
 
+    def narrowed(function, *args, **kwargs):
+        with precision.in_bf16(facts(function, *args, **kwargs)) as attempt:
+            return attempt.way.call, attempt.subject
 
-def narrow(function, *args, **kwargs):
-    """What is called in place of the function, and on what."""
-    with precision.in_bf16(facts(function, *args, **kwargs)) as attempt:
-        return attempt.way.call, attempt.subject
+    return narrowed
 
 
 # ── bfloat16 ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_floats_are_cast_wherever_they_stand_and_nothing_else_is():
+def test_floats_are_cast_wherever_they_stand_and_nothing_else_is(narrow):
     wide, double, half = torch.ones(2), torch.ones(2).double(), torch.ones(2).half()
     index = torch.ones(2, dtype=torch.int64)
     given = narrow(print, [wide, (double, half)], index, key={"x": wide}, n=3)[1].arguments
@@ -54,7 +49,7 @@ def test_floats_are_cast_wherever_they_stand_and_nothing_else_is():
     assert wide.dtype is torch.float32
 
 
-def test_an_argument_keeps_its_strides_and_that_it_wants_a_gradient():
+def test_an_argument_keeps_its_strides_and_that_it_wants_a_gradient(narrow):
     wide = torch.ones(2, 3).t().requires_grad_()
     (cast,) = narrow(print, wide)[1].arguments.args
     assert cast.stride() == wide.stride()
@@ -62,26 +57,26 @@ def test_an_argument_keeps_its_strides_and_that_it_wants_a_gradient():
     assert cast.requires_grad
 
 
-def test_arguments_that_are_made_anew_are_cast_too():
+def test_arguments_that_are_made_anew_are_cast_too(narrow):
     assert narrow(print, torch.ones(2))[1].remake(1).args[0].dtype is torch.bfloat16
 
 
 @pytest.mark.parametrize(
     "called", [lambda n: n, lambda n: n.twice, partial, lambda n: partial(n.twice)]
 )
-def test_a_module_is_copied_however_it_is_called(called):
+def test_a_module_is_copied_however_it_is_called(called, narrow):
     net = Net()
     call, subject = narrow(called(net), torch.ones(1, 4))
     assert call(*subject.arguments.args).dtype is torch.bfloat16
     assert net.linear.weight.dtype is torch.float32
 
 
-def test_what_a_partial_holds_is_cast():
+def test_what_a_partial_holds_is_cast(narrow):
     call, subject = narrow(partial(torch.add, torch.ones(2)), torch.ones(2))
     assert call(*subject.arguments.args).dtype is torch.bfloat16
 
 
-def test_it_applies_to_an_input_or_a_parameter_in_float32_or_float64():
+def test_it_applies_to_an_input_or_a_parameter_in_float32_or_float64(facts):
     nothing = "no input and no parameter is float32 or float64"
     assert precision.no_bf16(facts(print, torch.ones(2))) == ""
     assert precision.no_bf16(facts(print, {"x": torch.ones(2).double()})) == ""
@@ -150,7 +145,7 @@ def test_where_nothing_was_set_the_older_names_tell_the_same_as_the_newer():
         assert settings()[4:] == ["high", True, True]
 
 
-def test_products_that_the_settings_keep_off_the_tensor_cores_are_told():
+def test_products_that_the_settings_keep_off_the_tensor_cores_are_told(facts):
     of_both = facts(lambda x, y: torch.conv1d(x @ x, y), torch.ones(1, 4, 4), torch.ones(2, 4, 1))
     assert precision.products_without_tf32(of_both) == {"matmul"}
     torch.backends.cuda.matmul.fp32_precision = "tf32"
@@ -158,7 +153,7 @@ def test_products_that_the_settings_keep_off_the_tensor_cores_are_told():
 
 
 @pytest.fixture
-def on_gpu(monkeypatch):
+def on_gpu(monkeypatch, facts):
     """As if there were a GPU of some compute capability."""
 
     def pretend(capability, function, *args):
@@ -169,7 +164,7 @@ def on_gpu(monkeypatch):
     return pretend
 
 
-def test_it_does_not_apply_without_the_hardware_or_without_a_product(on_gpu):
+def test_it_does_not_apply_without_the_hardware_or_without_a_product(on_gpu, facts):
     x = torch.ones(4, 4)
     assert precision.no_tf32(facts(torch.mm, x, x)) == "TF32 is a precision of NVIDIA's GPUs"
     assert on_gpu((7, 5), torch.mm, x, x) == "this GPU has no TF32"

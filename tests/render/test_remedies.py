@@ -93,7 +93,7 @@ def test_what_becomes_of_the_results_is_said_as_far_as_it_is_known(numerics, cos
 
 def test_remedies_that_fail_for_one_reason_share_a_line():
     failed = [Remedy(n, "failed", "out of memory") for n in ("bf16", "TF32")]
-    assert "bf16, TF32 failed: out of memory." in said(*failed)
+    assert "No remedy could be tried. bf16, TF32 failed: out of memory." in said(*failed)
 
 
 def test_what_spoils_a_remedy_is_said_and_an_unknown_gain_is_called_so():
