@@ -341,7 +341,9 @@ class _Session:
                 last[position] = capture
                 self.send(Done(timed[position][0], msgspec.Raw(saved.dump([capture]))))
                 self.send(Together())  # each has the time that a variant has
-        return all(r.status != "failed" for c in last.values() for r in c.remedies)
+        named = self.job.variants  # these ran as variants, and are cited
+        tried = [r for c in last.values() for r in c.remedies if r.name not in named]
+        return all(r.status != "failed" for r in tried)
 
     def _way(self, name: str) -> Any:
         from kernelcount import capture, variants

@@ -127,7 +127,8 @@ def _known(name: str, facts: Facts) -> Remedy | None:
         return None
     capture = facts.counted.get(name)
     if capture is None or capture.timing is None:
-        return Remedy(name, "failed", f"the variant {name} was not measured")
+        reason = f"the variant {name} was not timed in turn with {facts.capture.name}"
+        return Remedy(name, "not tried", reason)
     speed = comparison.speed(facts.capture, capture)
     spoilt = next((n.detail for n in capture.notes if n.code in _NO_REMEDY), "")
     kernels = None if capture.on_cpu else capture.count("kernel")

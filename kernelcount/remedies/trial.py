@@ -9,7 +9,8 @@ from pathlib import Path
 from kernelcount import comparison
 from kernelcount.devices.base import MARK
 from kernelcount.errors import KernelcountError
-from kernelcount.model import Capture, Remedy, Speed, Timing
+from kernelcount.memory import is_out_of_memory
+from kernelcount.model import Capture, Numerics, Remedy, Speed, Timing
 from kernelcount.probes import timing
 from kernelcount.probes.compiler import stance_kept
 from kernelcount.reading import read_trace
@@ -30,8 +31,7 @@ def measure(name: str, facts: Facts, attempt: AbstractContextManager[Attempt]) -
         made = stack.enter_context(attempt)
         base = Running(facts.way, subject, stack)
         run = Running(made.way, made.subject, stack, made.during)
-        rough = not made.precise
-        found = beside(base, base.results(), run, wanted=rough, in_its_dtypes=rough)
+        found = _compared(base, run, rough=not made.precise)
         made.remark(found)  # what is no remedy need not be timed
         candidates = [base.candidate(), run.candidate()]
         timing.in_turn(candidates, device, subject.seconds)
@@ -41,6 +41,19 @@ def measure(name: str, facts: Facts, attempt: AbstractContextManager[Attempt]) -
             reason = "timed too seldom to tell: --seconds gives it more"
         kernels = _kernels(candidates[1], facts)
     return Remedy(name, "tried", reason, speed, found, kernels)
+
+
+def _compared(base: Running, run: Running, *, rough: bool) -> Numerics:
+    """How the results differ; held against float64 where the arithmetic is `rough`.
+
+    The copies may be what there is no memory for: the calls can be timed all the same.
+    """
+    try:
+        return beside(base, base.results(), run, wanted=rough, in_its_dtypes=rough)
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        return Numerics("unknown", 0, notes=("no memory to keep the results of both",))
 
 
 def _speed(candidates: list[timing.Candidate]) -> Speed | None:
@@ -63,7 +76,7 @@ def _kernels(candidate: timing.Candidate, facts: Facts) -> int | None:
         try:
             device.profile(candidate.calls[0], trace)
             outcome = read_trace(trace, candidate.name, mark=MARK)
-        except (KernelcountError, OSError):
+        except (KernelcountError, OSError, RuntimeError):  # a profiler that cannot begin, for one
             return None
     whole = isinstance(outcome, Capture) and outcome.complete is not False
     return outcome.count("kernel") if isinstance(outcome, Capture) and whole else None
