@@ -147,6 +147,8 @@ def check_job(job: Job) -> None:
         raise UsageError(f"--seconds {job.seconds:g}: write a number of seconds, 0 for no times")
     if job.backward and job.no_grad:
         raise UsageError("--backward and --no-grad exclude each other: there is no gradient then")
+    if job.remedy and not job.seconds:
+        raise UsageError("--remedy and --seconds 0 exclude each other: a remedy is tried by timing")
     if twice := next((n for i, n in enumerate(job.sizes) if n in job.sizes[:i]), None):
         raise UsageError(f"--size: {twice} stands twice")
 

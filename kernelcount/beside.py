@@ -42,7 +42,13 @@ class OnPaper:
             self._reason = f"no figures of {environment.device} are at hand, only of {known}"
             return
         job = replace(
-            self._job, device="paper", gpu=card.name, traces=(), cold=False, reference=False
+            self._job,
+            device="paper",
+            gpu=card.name,
+            traces=(),
+            cold=False,
+            reference=False,
+            remedy=False,
         )
         self._alongside = self._start(job)
 

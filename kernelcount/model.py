@@ -284,6 +284,30 @@ class Numerics:
 
 
 @dataclass(frozen=True, slots=True)
+class Remedy:
+    """A known remedy, tried on the user's function beside the variant whose capture holds it.
+
+    `status`: ``tried``; ``not tried``, for it does not apply; or ``failed``. `reason` says why it
+    is one of the last two, or what spoils what was tried. `speed` is how the time of a call with it
+    compares with that of the variant; `numerics`, how its results do; `kernels` those of one call.
+    None: not known. `rows`: what the variant ran that the remedy is about, where that can be named.
+    """
+
+    name: str
+    status: Literal["tried", "not tried", "failed"]
+    reason: str = ""
+    speed: Speed | None = None
+    numerics: Numerics | None = None
+    kernels: int | None = None
+    rows: tuple[Row, ...] = ()
+
+    @property
+    def helped(self) -> bool:
+        """Whether a call is faster with it, beyond noise."""
+        return self.status == "tried" and self.speed is not None and self.speed.verdict == "faster"
+
+
+@dataclass(frozen=True, slots=True)
 class Capture:
     """The raw record of one variant's run, or of one trace.
 
@@ -292,7 +316,8 @@ class Capture:
     None where that cannot be told. `stable`: repeated steady calls launched the same kernels; None
     for a trace, which holds what somebody recorded. `paper` comes with the basis of that name.
     `price`: what came before the steady calls; `peak_memory`: bytes that a call holds at its peak
-    above its inputs; `numerics`: its results beside the first variant's.
+    above its inputs; `numerics`: its results beside the first variant's; `remedies`: what was tried
+    to make it faster, empty where that was not asked.
     """
 
     name: str
@@ -311,6 +336,7 @@ class Capture:
     price: Price | None = None
     peak_memory: int | None = None
     numerics: Numerics | None = None
+    remedies: tuple[Remedy, ...] = ()
 
     @property
     def on_cpu(self) -> bool:
@@ -456,8 +482,8 @@ class Job:
     `sizes`: one run each; empty: the default of the inputs. `traces`: a file for each variant's raw
     trace, or empty. `timeout` is in seconds, for each variant; `seconds`, those that
     timing may take at each size, 0 for none. `reference`: whether results are held against float64;
-    `cold`: whether no cache may hold the arguments of timed calls.
-    `gpu`: the card that paper is for.
+    `cold`: whether no cache may hold the arguments of timed calls; `remedy`: whether remedies are
+    tried. `gpu`: the card that paper is for.
     """
 
     spec: str
@@ -476,6 +502,7 @@ class Job:
     seconds: float = 0.0
     reference: bool = False
     cold: bool = False
+    remedy: bool = False
     traces: tuple[str, ...] = ()
 
 

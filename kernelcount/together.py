@@ -6,8 +6,8 @@ It comes after all of them are counted. Whatever fails here costs no count.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from time import monotonic
@@ -38,7 +38,7 @@ def measure(
     with ExitStack() as stack:
         stack.enter_context(stance_kept())
         stack.enter_context(subject.device.prepare())
-        runs = [_Run(way, subject, stack) for way, _ in counted]
+        runs = [Running(way, subject, stack) for way, _ in counted]
         progress("comparing the results")
         compared = _compared(runs, wanted=subject.reference)
         candidates = [run.candidate() for run in runs]
@@ -59,13 +59,22 @@ def measure(
     ]
 
 
-class _Run:
-    """One variant, ready to be called again and again."""
+class Running:
+    """One variant, ready to be called again and again.
 
-    def __init__(self, way: Way, subject: Subject, stack: ExitStack) -> None:
+    `also` holds while it is called, beside what its kind asks for.
+    """
+
+    def __init__(
+        self,
+        way: Way,
+        subject: Subject,
+        stack: ExitStack,
+        also: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    ) -> None:
         given = (subject.arguments.args, subject.arguments.kwargs)
         self.name, self._subject = way.variant.name, subject
-        self._kind = VARIANTS[way.variant.kind]
+        self._kind, self._also = VARIANTS[way.variant.kind], also
         self._state = UserState(way.function, given, backward=subject.backward)
         stack.callback(self._state.restore)
         self._function = way.function
@@ -84,9 +93,11 @@ class _Run:
         self._state.forget_unchanged()
         self._state.before_call()  # the next one is to begin with what this one was given
 
-    def during(self) -> AbstractContextManager[Any]:
+    @contextmanager
+    def during(self) -> Iterator[None]:
         """What holds while it is called."""
-        return self._kind.during()
+        with self._kind.during(), self._also():
+            yield
 
     def results(self) -> tuple[numerics.Results, bool]:
         """Copies of what a call gives and changes, and whether it draws random numbers.
@@ -148,7 +159,7 @@ class _Run:
         return self._invocation(*self._arguments)
 
 
-def _compared(runs: Sequence[_Run], *, wanted: bool) -> list[Numerics | None]:
+def _compared(runs: Sequence[Running], *, wanted: bool) -> list[Numerics | None]:
     """The results of each beside those of the first, which has none itself. Also takes memory.
 
     How far they are from the truth is found out where they differ, or where that is `wanted`.
@@ -156,7 +167,7 @@ def _compared(runs: Sequence[_Run], *, wanted: bool) -> list[Numerics | None]:
     """
     try:
         expected = runs[0].results()
-        rest = [_beside(runs[0], expected, run, wanted=wanted) for run in runs[1:]]
+        rest = [beside(runs[0], expected, run, wanted=wanted) for run in runs[1:]]
     except Exception as error:
         if not is_out_of_memory(error):
             raise
@@ -165,11 +176,22 @@ def _compared(runs: Sequence[_Run], *, wanted: bool) -> list[Numerics | None]:
     return [None, *rest]
 
 
-def _beside(
-    base: _Run, expected: tuple[numerics.Results, bool], run: _Run, *, wanted: bool
+def beside(
+    base: Running,
+    expected: tuple[numerics.Results, bool],
+    run: Running,
+    *,
+    wanted: bool,
+    in_its_dtypes: bool = False,
 ) -> Numerics:
-    """The results of one variant beside `expected`, those of the first."""
+    """The results of one variant beside `expected`, those of the first.
+
+    With `in_its_dtypes`, another dtype is no difference of its own: how far the numbers are apart
+    is what counts.
+    """
     (first, draws), (got, also) = expected, run.results()
+    if in_its_dtypes:
+        got = numerics.in_dtypes_of(first, got)
     try:
         found = numerics.compare_results(first, got)
         if found.verdict == "different" and (draws or also):
@@ -183,7 +205,7 @@ def _beside(
 
 
 def _with_reference(
-    base: _Run, expected: numerics.Results, got: numerics.Results, found: Numerics
+    base: Running, expected: numerics.Results, got: numerics.Results, found: Numerics
 ) -> Numerics:
     exact = base.reference()
     if exact is None:

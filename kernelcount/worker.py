@@ -75,7 +75,10 @@ class Progress(msgspec.Struct, tag="progress"):
 
 
 class Together(msgspec.Struct, tag="together"):
-    """Variants that were counted are timed in turn; their outcomes are sent once more then."""
+    """Variants that were counted are timed in turn, or a remedy is tried on one of them.
+
+    Their outcomes are sent once more then.
+    """
 
 
 class Done(msgspec.Struct, tag="done"):
@@ -146,13 +149,15 @@ def perform(
     try:
         session = _Session(job, send, scratch)
         todo = steps(job)[first:]
+        healthy = True
         for step, following in zip(todo, [*todo[1:], None], strict=True):
             send(Begin(step.index))
             done = session.do(step)
             send(done)
             if done.said or following is None or following.size != step.size:
                 session.together(step.size, hushed)
-            if done.said:
+                healthy = session.remedies(step.size, hushed)
+            if done.said or not healthy:
                 return
     except KernelcountError as error:
         send(Failed(error.code, _printable(str(error))))
@@ -224,6 +229,7 @@ class _Session:
         self._subjects: dict[int | None, Any] = {}
         self._ways: dict[str, Any] = {}
         self._counted: list[tuple[int, Any, Capture]] = []
+        self._timed: list[tuple[int, Any, Capture]] = []
 
     def _import(self, names: list[str], others: dict[str, str], maker: str | None) -> None:
         """Import the user's code: the target, its maker, and what `others` names by variant."""
@@ -306,8 +312,36 @@ class _Session:
         except BaseException as error:  # noqa: BLE001  whatever user code raises costs the times
             note = Note("not-timed", f"not timed: {_failure(error, size).reason}")
             captures = [replace(c, notes=(*c.notes, note)) for _, c in ways]
-        for (index, *_), capture in zip(counted, captures, strict=True):
+        for (index, way, _), capture in zip(counted, captures, strict=True):
             self.send(Done(index, msgspec.Raw(saved.dump([capture]))))
+            self._timed.append((index, way, capture))
+
+    def remedies(
+        self, size: int | None, hushed: Callable[[], AbstractContextManager[None]]
+    ) -> bool:
+        """Try remedies on what was timed at one size; whether the process is fit for more.
+
+        A capture of a CUDA graph that fails may leave the GPU's context unusable.
+        """
+        timed, self._timed = self._timed, []
+        if not timed or not self.job.remedy:
+            return True
+        from kernelcount import remedies
+
+        ways = [(way, capture) for _, way, capture in timed]
+        last: dict[int, Capture] = {}
+        with hushed():
+            self.send(Together())
+            for position, capture in remedies.tried(
+                self._made(size), ways, self.job.variants, lambda e: _failure(e, size).reason,
+                lambda text: self.send(Progress(text)),
+            ):  # fmt: skip
+                last[position] = capture
+                self.send(Done(timed[position][0], msgspec.Raw(saved.dump([capture]))))
+                self.send(Together())  # each has the time that a variant has
+        named = self.job.variants  # these ran as variants, and are cited
+        tried = [r for c in last.values() for r in c.remedies if r.name not in named]
+        return all(r.status != "failed" for r in tried)
 
     def _way(self, name: str) -> Any:
         from kernelcount import capture, variants

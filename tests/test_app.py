@@ -32,6 +32,9 @@ SPEC = str(Path(__file__).parent / "cases" / "operations.py") + ":add_relu"
         ({"timeout": float("inf")}, "--timeout inf"),
         ({"backward": True, "no_grad": True}, "--backward and --no-grad exclude each other"),
         ({"sizes": (8, 16, 8)}, "--size: 8 stands twice"),
+        ({"remedy": True, "seconds": 0.0}, "--remedy and --seconds 0 exclude each other"),
+        ({"remedy": True, "seconds": 1.0, "device": "paper"}, "--remedy: nothing runs on paper"),
+        ({"remedy": True, "seconds": 1.0, "gpu": "A100"}, "--remedy: nothing runs on paper"),
     ],
 )
 def test_what_cannot_be_is_refused_before_a_worker_starts(options, said):
@@ -98,7 +101,7 @@ def test_a_trace_keeps_a_name_without_a_suffix():
 def answer(job, *outcomes, said=()):
     """The answer to a job that had these outcomes."""
 
-    def runner(job, _):
+    def runner(job, *_):
         results = Results(job, dict(enumerate(outcomes)), {}, Environment(), dict(said))
         results.unwritten = ["--trace t.json: No space left on device"] if job.traces else []
         return results
@@ -120,8 +123,8 @@ def test_what_paper_says_stands_beside_what_was_measured():
             assert self.device == "NVIDIA H200"
             return {0: said} if outcomes[0] == FINE else {}
 
-    def runner(job, _, ready):
-        ready(Environment("NVIDIA H200", "cuda"))
+    def runner(job, _, companion):
+        companion.ready(Environment("NVIDIA H200", "cuda"))
         return Results(job, {0: FINE, 1: Unmeasured("compile", "lost")})
 
     report = app.run(Job(SPEC), runner, lambda _: None, OnPaper()).report
@@ -131,7 +134,7 @@ def test_what_paper_says_stands_beside_what_was_measured():
 def test_naming_a_card_means_paper():
     asked = []
 
-    def runner(job, _):
+    def runner(job, *_):
         asked.append(job.device)
         return Results(job, {0: FINE, 1: FINE})
 

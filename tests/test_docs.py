@@ -46,3 +46,11 @@ def test_every_class_of_shape_stands_in_the_document():
     for klass in classes.CLASSES:
         expected.setdefault(f"`{klass.op}`", []).append(klass.name)
     assert rows == {op: "; ".join(names) for op, names in expected.items()}
+
+
+def test_every_remedy_stands_in_the_document_in_the_order_in_which_it_is_tried():
+    from kernelcount.remedies import REMEDIES
+
+    text = (ROOT / "docs" / "remedies.md").read_text()
+    rows = re.findall(r"^\| `(.+?)` \|", text, re.MULTILINE)
+    assert rows == list(REMEDIES)

@@ -31,6 +31,7 @@ LAYERS = (
     {"reading"},
     {"capture", "examination"},
     {"together"},
+    {"remedies"},
     {"worker"},
     {"runners"},
     {"beside"},
@@ -39,8 +40,8 @@ LAYERS = (
     {"__main__"},
 )
 TORCH = {
-    "capture", "devices", "examination", "inputs", "nesting", "paper", "probes", "state", "target",
-    "together", "variants", "worker",
+    "capture", "devices", "examination", "inputs", "nesting", "paper", "probes", "remedies",
+    "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")
@@ -108,6 +109,7 @@ def test_no_module_bears_the_name_of_a_public_function():
 def test_private_names_of_torch_stand_in_adapters_only():
     adapters = {
         "devices/aten.py", "devices/inductor.py", "paper/adapter.py", "probes/compiler.py",
+        "probes/products.py",
     }  # fmt: skip
     for path in _files():
         private = {

@@ -72,6 +72,9 @@ def run(
     cold: Annotated[
         bool, typer.Option("--cold", help="Time with inputs that the L2 cache does not hold.")
     ] = False,
+    remedy: Annotated[
+        bool, typer.Option("--remedy", help="Try what may make it faster: TF32, bf16, CUDA graphs.")
+    ] = False,
     form: Annotated[str, typer.Option("--format", help="table, json, markdown or csv.")] = "table",
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="Write the result here.")
@@ -133,6 +136,7 @@ def run(
             seconds=seconds,
             reference=reference,
             cold=cold,
+            remedy=remedy,
             traces=app.trace_files(trace.absolute(), names, sizes) if trace else (),
         )
         app.check_plot(plot, job, form)

@@ -13,6 +13,7 @@ def check(job: Job) -> None:
         (job.traces, "--trace", "runs on paper, so there is no trace"),
         (job.cold, "--cold", "runs on paper, so there are no times"),
         (job.reference, "--reference", "runs on paper, so there are no results"),
+        (job.remedy, "--remedy", "runs on paper, so nothing can be tried; --device cpu runs it"),
     ):
         if asked:
             raise UsageError(f"{flag}: nothing {why}")

@@ -195,6 +195,14 @@ def doubled(value: Any) -> Any:
     return value
 
 
+def in_dtypes_of(expected: Results, got: Results) -> Results:
+    """The same results in the dtypes of the others, so that their numbers can be compared."""
+    if len(expected.tensors) != len(got.tensors):
+        return got
+    pairs = zip(expected.tensors, got.tensors, strict=True)
+    return replace(got, tensors=tuple(other.to(one.dtype) for one, other in pairs))
+
+
 def kept(result: Any, given: Any, changed: Iterable[torch.Tensor] = ()) -> Results:
     """What a call gave, being `given` its arguments, and the tensors that it has `changed`."""
     import torch

@@ -5,11 +5,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 from kernelcount import noise
 from kernelcount.errors import KernelcountError
-from kernelcount.model import Beside, Capture, Crossover, Environment, Report, Row, Unmeasured
+from kernelcount.model import (
+    Beside,
+    Capture,
+    Crossover,
+    Environment,
+    Numerics,
+    Report,
+    Row,
+    Speed,
+    Unmeasured,
+)
 from kernelcount.render import paper
 from kernelcount.render.figures import Figures, figures_of
 
@@ -128,6 +139,7 @@ def _variant(f: Figures, report: Report) -> dict[str, Any]:
         **_on_paper(f),
         **_lists(f),
         "syncs": None,
+        "remedies": _remedies(capture),
         "notes": [{"code": n.code, "detail": n.detail} for n in f.notes],
     }
     if capture and capture.environment not in (report.environment, Environment()):
@@ -135,11 +147,63 @@ def _variant(f: Figures, report: Report) -> dict[str, Any]:
     return entry
 
 
+def _remedies(capture: Capture | None) -> list[dict[str, Any]] | None:
+    """Show what was tried on this variant; null where nothing was asked for."""
+    if capture is None or not capture.remedies:
+        return None
+    return [
+        {
+            "name": r.name,
+            "status": r.status,
+            "reason": r.reason or None,
+            "speed": _speed(r.speed),
+            "numerics": _numerics(r.numerics),
+            "kernels": r.kernels,
+            "rows": [
+                {"name": w.name, "label": w.label, "count": w.count, "time_ns": w.time_ns}
+                for w in r.rows
+            ],
+        }
+        for r in capture.remedies
+    ]
+
+
+def _speed(speed: Speed | None) -> dict[str, Any] | None:
+    if speed is None:
+        return None
+    return {
+        "ratio": speed.ratio,
+        "low": speed.low,
+        "high": speed.high,
+        "verdict": speed.verdict,
+    }
+
+
+def _numerics(found: Numerics | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "verdict": found.verdict,
+        "tensors": found.tensors,
+        "max_abs": _finite(found.max_abs),
+        "max_rel": _finite(found.max_rel),
+        "ulps": found.ulps,
+        "error": _finite(found.error),
+        "base_error": _finite(found.base_error),
+        "notes": list(found.notes),
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no number for what overflowed."""
+    return value if value is None or isfinite(value) else None
+
+
 def _times(f: Figures) -> dict[str, Any]:
     """Show what is known of times and memory beyond the medians."""
     timing = f.capture.timing if f.capture else None
     bounds = noise.interval(timing.samples_ns) if timing else None
-    speed, price = f.speed, f.capture.price if f.capture else None
+    price = f.capture.price if f.capture else None
     return {
         "call_time": timing
         and {
@@ -149,13 +213,7 @@ def _times(f: Figures) -> dict[str, Any]:
             "samples": len(timing.samples_ns),
             "calls": timing.calls,
         },
-        "speed": speed
-        and {
-            "ratio": speed.ratio,
-            "low": speed.low,
-            "high": speed.high,
-            "verdict": speed.verdict,
-        },
+        "speed": _speed(f.speed),
         "price": price
         and {
             "first_call_ns": price.first_call_ns,
@@ -163,17 +221,7 @@ def _times(f: Figures) -> dict[str, Any]:
             "recompiles": price.recompiles,
         },
         "peak_memory": f.peak_memory,
-        "numerics": f.numerics
-        and {
-            "verdict": f.numerics.verdict,
-            "tensors": f.numerics.tensors,
-            "max_abs": f.numerics.max_abs,
-            "max_rel": f.numerics.max_rel,
-            "ulps": f.numerics.ulps,
-            "error": f.numerics.error,
-            "base_error": f.numerics.base_error,
-            "notes": list(f.numerics.notes),
-        },
+        "numerics": _numerics(f.numerics),
     }
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from kernelcount.model import Report
-from kernelcount.render import sweep
+from kernelcount.render import remedies, sweep
 from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
 from kernelcount.render.figures import Figures, figures, listed, side_by_side
 from kernelcount.render.listing import figure_of, heading_of
@@ -81,6 +81,7 @@ def _block(said: Iterable[Statement], entries: Sequence[Figures], full: bool) ->
     if any(e.capture for e in entries):
         yield _figures(entries)
     yield _ran(entries, full)
+    yield from _remedies(entries)
     yield "\n".join(f"- {escape(note)}" for note in notes(entries))
     if any(e.on_paper for e in entries):
         yield escape(legend(entries))
@@ -136,6 +137,16 @@ def _ran(entries: Sequence[Figures], full: bool) -> str:
         return ""
     alone = len(entries) == 1
     return _table([row[1:] for row in rows] if alone else rows, "lrr" if alone else "llrr")
+
+
+def _remedies(entries: Sequence[Figures]) -> Iterator[str]:
+    """Yield what was tried on each variant, and what comes next."""
+    for tried in remedies.tried(entries):
+        rows = [(f"tried on {tried.title}", "gain", "cost"), *tried.rows]
+        if tried.rows:
+            yield _table([[escape(cell) for cell in row] for row in rows], "lrl")
+        yield "\n".join(f"- {escape(text)}" for text in tried.rest)
+    yield escape(remedies.closing(entries))
 
 
 def _table(rows: Sequence[Sequence[str]], align: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kernelcount.model import Report
-from kernelcount.render import listing, sheet, sweep
+from kernelcount.render import listing, remedies, sheet, sweep
 from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
 from kernelcount.render.figures import (
     LISTED,
@@ -59,6 +59,7 @@ def _run(report: Report, page: Page) -> Iterator[list[Line]]:
         yield _statements(answer_run(entries), page)
         yield _figures(entries, page)
         yield _ran(entries, page)
+        yield from _remedies(entries, page)
         yield _notes(entries, page)
         yield _legend(entries, page)
 
@@ -77,6 +78,7 @@ def _read(report: Report, page: Page) -> Iterator[list[Line]]:
             yield listing.steps(capture.steps, page)
             every = page.full or len(entry.rows) <= LISTED
             yield listing.ran("what ran" if every else "what ran, longest first", entry, page)
+            yield from _remedies([entry], page)
             yield _notes([entry], page)
     yield _legend(entries, page)
 
@@ -89,10 +91,12 @@ def _sweep(report: Report, page: Page) -> Iterator[list[Line]]:
     yield _statements(sweep.statements(report, runs), page)
     table = sweep.sheet(runs)
     yield sheet.lines(table, page) if table else []
-    for run, entries in runs if page.full else ():
+    for run, entries in runs:
         at = f"size {sweep.named([run.size])}"
-        yield [((at, "bold"),), *_figures(entries, page)]
-        yield _ran(entries, page, at=f", {at}")
+        if page.full:
+            yield [((at, "bold"),), *_figures(entries, page)]
+            yield _ran(entries, page, at=f", {at}")
+        yield from _remedies(entries, page, at=f", {at}")
     yield _noted(sweep.notes(runs), page)
     more = "" if page.full or not any(e.rows for e in every) else sweep.MORE
     yield _dim(" ".join(filter(None, (legend(every), more))), page)
@@ -169,6 +173,21 @@ def _ran(entries: Sequence[Figures], page: Page, *, at: str = "") -> list[Line]:
         else:
             lines += listing.ran(f"{entry.title}{at}", entry, page)
     return lines
+
+
+def _remedies(entries: Sequence[Figures], page: Page, *, at: str = "") -> Iterator[list[Line]]:
+    """What was tried to make variants faster, what it gained and cost, and what comes next."""
+    found = remedies.tried(entries)
+    for tried in found:
+        lines: list[Line] = [((f"  remedies tried on {tried.title}{at}", "bold"),)]
+        if tried.rows:
+            table = columns(tried.rows, "lrl")
+            lines += [((fit(f"  {line}", page.width), ""),) for line in table]
+        for text in tried.rest:
+            lines += [((f"  {line}", ""),) for line in wrap(text, page.width - 2)]
+        yield lines
+    if found:
+        yield [((line, "bold"),) for line in wrap(remedies.closing(entries), page.width)]
 
 
 def _notes(entries: Sequence[Figures], page: Page) -> list[Line]:

@@ -23,6 +23,7 @@ from kernelcount.model import (
     Paper,
     Price,
     Records,
+    Remedy,
     Step,
     Target,
     Timing,
@@ -66,6 +67,7 @@ class _Outcome(msgspec.Struct, omit_defaults=True):
     price: Price | None = None
     peak_memory: int | None = None
     numerics: Numerics | None = None
+    remedies: tuple[Remedy, ...] = ()
 
 
 class _File(msgspec.Struct):
@@ -146,6 +148,7 @@ def _packed(outcome: Outcome) -> _Outcome:
         price=capture.price,
         peak_memory=capture.peak_memory,
         numerics=capture.numerics,
+        remedies=capture.remedies,
     )
 
 
@@ -175,6 +178,7 @@ def _unpacked(saved: _Outcome) -> Outcome:
         price=saved.price,
         peak_memory=saved.peak_memory,
         numerics=saved.numerics,
+        remedies=saved.remedies,
     )
     if saved.reason is None:
         return capture

@@ -43,6 +43,26 @@ def test_without_a_gpu_and_a_wish_it_is_counted_on_paper():
     assert (eager["kernels"], eager["transfers"]) == (2, 4.0)
 
 
+def test_where_there_is_no_gpu_and_no_wish_remedies_are_refused_before_anything_is_counted():
+    spec = f"{CASES / 'operations.py'}:add_relu"
+    done = kernelcount("run", spec, "--size", "4", "--remedy")
+    assert done.returncode == 2
+    assert "--remedy: nothing runs on paper" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_remedy_that_ends_the_process_costs_neither_counts_nor_times(target):
+    path = target("import os\ndef f(x): return x + 1 if x.dtype is torch.float32 else os._exit(7)")
+    flags = ("--size", "4", "--variant", "eager", "--device", "cpu", "--seconds", "0.01")
+    done = kernelcount("run", f"{path}:f", *flags, "--remedy", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    (eager,) = json.loads(done.stdout)["variants"]
+    reasons = {r["name"]: (r["status"], r["reason"]) for r in eager["remedies"]}
+    assert eager["call_time_ns"] > 0
+    assert reasons["bf16"] == ("failed", "the process ended while this was tried")
+    assert reasons["TF32"][0] == "not tried"
+
+
 def test_a_module_that_reads_the_arguments_and_sets_defaults_is_respected():
     spec = f"{CASES / 'FC67_import_side_effects.py'}:step"
     done = kernelcount("run", spec, *TINY, "--format", "json")

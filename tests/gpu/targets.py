@@ -87,3 +87,36 @@ def sdpa(q, k, v):
 
 def make_attention(device):
     return tuple(torch.randn(4, 16, 2048, 64, device=device, dtype=torch.bfloat16) for _ in "qkv")
+
+
+class EightLinears(torch.nn.Module):
+    """So small that launching takes the time."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(8)))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def matmul(a, b):
+    return a @ b
+
+
+def asks_for_a_value(x):
+    """Waits for the GPU in the midst of the call."""
+    return x * (x.sum().item() > 0)
+
+
+_calls: list = []
+
+
+def counts_its_calls(x):
+    """Its result hangs on what it keeps in Python."""
+    _calls.append(1)
+    return x + len(_calls)
+
+
+def grows(x):
+    return x.mul_(2)

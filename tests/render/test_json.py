@@ -40,6 +40,7 @@ KEYS = {
     "rows",
     "steps",
     "syncs",
+    "remedies",
     "notes",
 }
 
@@ -126,6 +127,7 @@ def test_a_run_is_one_document_with_every_key_of_the_contract():
       ],
       "steps": [],
       "syncs": null,
+      "remedies": null,
       "notes": [
         {
           "code": "served-by-l2",

@@ -14,7 +14,11 @@ from kernelcount.model import (
     Environment,
     Lane,
     Note,
+    Numerics,
     Records,
+    Remedy,
+    Row,
+    Speed,
     Step,
     Target,
     Unmeasured,
@@ -43,7 +47,14 @@ WHOLE = Capture(
     stable=False,
     steps=(Step("ProfilerStep#1", 2, 10),),
     notes=(Note("duplicates", "1 record stood there twice"),),
-)
+    remedies=(
+        Remedy(
+            "TF32", "tried", "", Speed(7.9, 7.8, 8.0, "faster"), Numerics("different", 1, 0.5), 1,
+            (Row("gemm", "mm", "kernel", 1, 5),),
+        ),
+        Remedy("CUDA graph", "not tried", "nothing is launched"),
+    ),
+)  # fmt: skip
 OUTCOMES = (
     WHOLE,
     Capture("paper", basis="paper"),
