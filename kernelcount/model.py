@@ -56,7 +56,8 @@ class Work:
     `label` is the op that launched it, the outermost one where ops call each other, and `op` the
     innermost; None where that is not known. `grid` and `block` are in blocks and threads,
     `shared_memory` in bytes, as are `read` and `written`: what one execution moves through GPU
-    memory, modelled; None where that was not worked out.
+    memory, modelled; None where that was not worked out. `flops`: the floating-point operations of
+    a matrix product, a convolution or attention, made at `precision` (see `Paper`); else None.
     """
 
     name: str
@@ -69,6 +70,8 @@ class Work:
     op: str | None = None
     read: int | None = None
     written: int | None = None
+    flops: int | None = None
+    precision: str | None = None
 
     @property
     def caption(self) -> str | None:
@@ -134,7 +137,7 @@ class Row:
     """All records of one name and label (see `Work.caption`).
 
     `time_ns` is None where no record has a valid time; `read` and `written`, in bytes, where what
-    one of them moves was not worked out.
+    one of them moves was not worked out, and `flops` where one has no formula.
     """
 
     name: str
@@ -144,6 +147,7 @@ class Row:
     time_ns: int | None
     read: int | None = None
     written: int | None = None
+    flops: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +176,10 @@ class Paper:
     `unit` is the largest array that goes in or comes out, `floor` has each read or written once.
     `bandwidth` in bytes a second; `bound_ns`: what the bytes take at least, None where memory is
     not what bounds the call.
+
+    `flops`: operations by precision (``f32``, ``tf32``, ``bf16``, ``f16``, ``f64``, ``fp8``), two
+    for each multiplication with its addition, of the ops that torch.utils.flop_counter has a
+    formula for. `tensor_cores`: those of these precisions that run on the card's tensor cores.
     """
 
     generated: int
@@ -183,6 +191,8 @@ class Paper:
     floor: int
     bandwidth: int
     bound_ns: int | None = None
+    flops: tuple[tuple[str, int], ...] = ()
+    tensor_cores: tuple[str, ...] = ()
 
     @property
     def transfers(self) -> float | None:
@@ -389,6 +399,7 @@ class Capture:
                 _add(old.time_ns if old else None, time),
                 _moved(old.read if old else 0, work.read, n),
                 _moved(old.written if old else 0, work.written, n),
+                _moved(old.flops if old else 0, work.flops, n),
             )
         return tuple(merged.values())
 

@@ -20,19 +20,23 @@ class Limits:
     Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability", and
     libcudacxx/include/cuda/__device/arch_traits.h in github.com/NVIDIA/cccl, which has the same
     figures for all of these; 9.0 also by a device query on an H200.
+
+    `tensor_cores`: the precisions whose products they make, by the white papers of the
+    architectures (Turing, A100, GA102, Ada, H100, Blackwell).
     """
 
     threads_per_multiprocessor: int
     shared_memory: int
+    tensor_cores: tuple[str, ...] = ()
 
 
 LIMITS = {
-    (7, 5): Limits(1024, 64 << 10),
-    (8, 0): Limits(2048, 163 << 10),
-    (8, 6): Limits(1536, 99 << 10),
-    (8, 9): Limits(1536, 99 << 10),
-    (9, 0): Limits(2048, 227 << 10),
-    (10, 0): Limits(2048, 227 << 10),
+    (7, 5): Limits(1024, 64 << 10, ("f16",)),
+    (8, 0): Limits(2048, 163 << 10, ("f16", "bf16", "tf32", "f64")),
+    (8, 6): Limits(1536, 99 << 10, ("f16", "bf16", "tf32")),
+    (8, 9): Limits(1536, 99 << 10, ("f16", "bf16", "tf32", "fp8")),
+    (9, 0): Limits(2048, 227 << 10, ("f16", "bf16", "tf32", "f64", "fp8")),
+    (10, 0): Limits(2048, 227 << 10, ("f16", "bf16", "tf32", "f64", "fp8")),
 }
 
 WARP = 32

@@ -165,16 +165,21 @@ def _on_paper(f: Figures) -> dict[str, Any]:
     """Show what was worked out and not measured; null where it was not."""
     worked_out = f.modelled
     if worked_out is None:
-        return {"bytes": None, "transfers": None, "paper": _beside(f.beside)}
-    moved = {"read": worked_out.read, "written": worked_out.written, "basis": "modelled"}
+        nothing = dict.fromkeys(("bytes", "transfers", "flops", "tensor_cores"))
+        return {**nothing, "paper": _beside(f.beside)}
+    moved = {
+        "bytes": {"read": worked_out.read, "written": worked_out.written, "basis": "modelled"},
+        "transfers": worked_out.transfers,
+        "flops": dict(worked_out.flops),
+        "tensor_cores": list(worked_out.tensor_cores),
+    }
     if f.paper is None:
-        return {"bytes": moved, "transfers": worked_out.transfers, "paper": _beside(f.beside)}
+        return {**moved, "paper": _beside(f.beside)}
     return {
         "generated": worked_out.generated,
         "library": worked_out.library,
         "at_least": worked_out.at_least,
-        "bytes": moved,
-        "transfers": worked_out.transfers,
+        **moved,
         "bound_ns": worked_out.bound_ns,
     }
 
@@ -226,6 +231,7 @@ def _lists(f: Figures) -> dict[str, Any]:
                 "count": row.count,
                 "time_ns": row.time_ns,
                 "bytes": _moved(row),
+                "flops": row.flops,
             }
             for row in f.rows
         ],

@@ -223,3 +223,37 @@ def compiled_already(a, b):
 
 def raises(a):
     raise ValueError("mine")
+
+
+def make_multiplies(n=64, device="cuda"):
+    return (
+        torch.randn(n, 32, device=device),
+        torch.randn(32, n, device=device, requires_grad=True),
+    )
+
+
+def multiplies(x, w):
+    (x @ w).sum().backward()
+    gradient, w.grad = w.grad, None
+    return gradient
+
+
+def make_multiplies_halves(n=64, device="cuda"):
+    return tuple(torch.randn(3, n, n, device=device, dtype=torch.bfloat16) for _ in range(2))
+
+
+def multiplies_halves(a, b):
+    return torch.relu(a @ b) + (a.float() @ b.float())
+
+
+def make_convolves(n=64, device="cuda"):
+    return (
+        torch.randn(2, 3, n, n, device=device),
+        torch.randn(4, 3, 3, 3, device=device, requires_grad=True),
+    )
+
+
+def convolves(x, w):
+    F.conv2d(x, w, padding=1).sum().backward()
+    gradient, w.grad = w.grad, None
+    return gradient

@@ -111,6 +111,13 @@ def test_json_bears_the_parts_of_the_count_and_their_basis():
     assert document["floor"] == {"bytes": 3 * ARRAY, "transfers": 3.0}
 
 
+def test_json_bears_the_operations_by_precision_and_which_of_them_tensor_cores_make():
+    worked_out = compiled(flops=(("bf16", 4_000), ("f32", 60)), tensor_cores=("bf16",))
+    (variant,) = json.loads(render(report(worked_out), format="json"))["variants"]
+    assert variant["flops"] == {"bf16": 4_000, "f32": 60}
+    assert variant["tensor_cores"] == ["bf16"]
+
+
 def test_the_floor_is_never_above_what_a_variant_does():
     capture = compiled(floor=10 * ARRAY)
     document = json.loads(render(report(capture), format="json"))
