@@ -58,6 +58,7 @@ class Work:
     `shared_memory` in bytes, as are `read` and `written`: what one execution moves through GPU
     memory, modelled; None where that was not worked out. `flops`: the floating-point operations of
     a matrix product, a convolution or attention, made at `precision` (see `Paper`); else None.
+    `at_most`: the bytes are all of what somebody's own kernel is given, of which it may leave out.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Work:
     written: int | None = None
     flops: int | None = None
     precision: str | None = None
+    at_most: bool = False
 
     @property
     def caption(self) -> str | None:
@@ -137,7 +139,8 @@ class Row:
     """All records of one name and label (see `Work.caption`).
 
     `time_ns` is None where no record has a valid time; `read` and `written`, in bytes, where what
-    one of them moves was not worked out, and `flops` where one has no formula.
+    one of them moves was not worked out, and `flops` where one has no formula. `at_most`: as in
+    `Work`, of any of them.
     """
 
     name: str
@@ -148,6 +151,7 @@ class Row:
     read: int | None = None
     written: int | None = None
     flops: int | None = None
+    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,8 @@ class Paper:
     `flops`: operations by precision (``f32``, ``tf32``, ``bf16``, ``f16``, ``f64``, ``fp8``), two
     for each multiplication with its addition, of the ops that torch.utils.flop_counter has a
     formula for. `tensor_cores`: those of these precisions that run on the card's tensor cores.
+    `own`: calls of ops that are not torch's, in order: how many kernels each launches is not known
+    and not counted; its bytes, all of what it is given, are in `read` and `written`.
     """
 
     generated: int
@@ -193,6 +199,12 @@ class Paper:
     bound_ns: int | None = None
     flops: tuple[tuple[str, int], ...] = ()
     tensor_cores: tuple[str, ...] = ()
+    own: tuple[Work, ...] = ()
+
+    @property
+    def at_most(self) -> bool:
+        """Whether `read` and `written` are an upper bound."""
+        return bool(self.own)
 
     @property
     def transfers(self) -> float | None:
@@ -400,6 +412,7 @@ class Capture:
                 _moved(old.read if old else 0, work.read, n),
                 _moved(old.written if old else 0, work.written, n),
                 _moved(old.flops if old else 0, work.flops, n),
+                work.at_most or bool(old and old.at_most),
             )
         return tuple(merged.values())
 
@@ -431,13 +444,16 @@ class Difference:
 class Beside:
     """The count on paper of a variant that was measured, and where the two differ.
 
-    `same_calls`: the same was called, only that calls of a library launch more kernels than paper
-    can know; then the bytes that paper models are those of what ran.
+    `same_calls`: the same was called, only that calls of a library, or of somebody's own ops,
+    launch more kernels than paper can know; then the bytes that paper models are those of what ran.
+    `ledger`: the records that were measured, those that one call on paper stands for beyond doubt
+    with its bytes and operations; None where there are none.
     """
 
     outcome: Outcome
     differences: tuple[Difference, ...] = ()
     same_calls: bool = False
+    ledger: Records | None = None
 
     @property
     def kernels(self) -> int | None:

@@ -145,6 +145,7 @@ class PretendedGpu:
             bound_ns=bounds.least_time(calls, self._unit, self.card),
             flops=tuple(sorted(done.items())),
             tensor_cores=tuple(p for p in sorted(done) if p in self.card.limits.tensor_cores),
+            own=tuple(_own(c) for c in calls if c.own),
         )
         return _records(calls), paper, [*_notes(calls), *self.value_notes(), *self._told()]
 
@@ -237,6 +238,12 @@ def _records(calls: Iterable[Call]) -> Records:
     untimed = array("q", [NO_TIME]) * n
     lanes = (Lane("0", "paper"),)
     return Records(tuple(works), lanes, index, array("i", [0]) * n, untimed, untimed)
+
+
+def _own(call: Call) -> Work:
+    """A call of somebody's own op, as the one kernel that it may be."""
+    moved = {"read": call.read, "written": call.written} if call.apart else {}
+    return Work(call.name, "kernel", _plain(call.name), at_most=True, **moved)  # type: ignore[arg-type]
 
 
 def _notes(calls: Iterable[Call]) -> Iterator[Note]:

@@ -20,7 +20,7 @@ class Call:
     `apart`. `graph`: the number of a graph that was called,
     instead of all the rest. `source`: where a count that no rule knows is from. `unknown`: nobody
     knows what the call does. `flops`: its operations and their precision, None where there is no
-    formula for them.
+    formula for them. `own`: it is somebody's own op, which moves at most all that it is given.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Call:
     unknown: bool = False
     apart: bool = True
     flops: Flops | None = None
+    own: bool = False
 
 
 class Log:
@@ -96,4 +97,7 @@ def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:
     )
     read, written = rules.traffic(ours)
     done = flops.of(op, cards.CARDS[card])
-    return Call(f"{op.namespace}::{op.name}", cost, read, written, source=source, flops=done)
+    own = op.namespace not in rules.TORCHS_OWN
+    return Call(
+        f"{op.namespace}::{op.name}", cost, read, written, source=source, flops=done, own=own
+    )

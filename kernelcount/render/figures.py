@@ -160,7 +160,15 @@ def figures_of(run: Run) -> list[Figures]:
     """The figures of every outcome of a run, with what paper says of each."""
     nothing = (None,) * len(run.outcomes)
     all_of = zip(run.outcomes, run.besides or nothing, run.speeds or nothing, strict=True)
-    return [replace(figures(o), beside=beside, speed=speed) for o, beside, speed in all_of]
+    return [replace(_with(figures(o), beside), speed=speed) for o, beside, speed in all_of]
+
+
+def _with(entry: Figures, beside: Beside | None) -> Figures:
+    """The figures with what paper says of them, row by row too."""
+    rows = entry.rows
+    if beside and beside.ledger and entry.capture:
+        rows = replace(entry.capture, records=beside.ledger).rows()
+    return replace(entry, beside=beside, rows=rows)
 
 
 def figures(outcome: Outcome) -> Figures:

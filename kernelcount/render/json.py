@@ -154,7 +154,7 @@ def _basis(environment: Environment) -> str:
 
 def _floor(entries: Sequence[Figures]) -> dict[str, Any] | None:
     """Show the least that any variant can move; null where it was not worked out."""
-    unit = next((f.modelled.unit for f in entries if f.modelled and f.modelled.unit), None)
+    unit = next((p.unit for p in map(paper.ends_of, entries) if p and p.unit), None)
     least = paper.floor(entries)
     if least is None or unit is None:
         return None
@@ -168,7 +168,7 @@ def _on_paper(f: Figures) -> dict[str, Any]:
         nothing = dict.fromkeys(("bytes", "transfers", "flops", "tensor_cores"))
         return {**nothing, "paper": _beside(f.beside)}
     moved = {
-        "bytes": {"read": worked_out.read, "written": worked_out.written, "basis": "modelled"},
+        "bytes": _bytes(worked_out.read, worked_out.written, at_most=worked_out.at_most),
         "transfers": worked_out.transfers,
         "flops": dict(worked_out.flops),
         "tensor_cores": list(worked_out.tensor_cores),
@@ -208,7 +208,11 @@ def _moved(row: Row) -> dict[str, Any] | None:
     """Show the bytes of all executions; null where they were not worked out."""
     if row.read is None or row.written is None:
         return None
-    return {"read": row.read, "written": row.written, "basis": "modelled"}
+    return _bytes(row.read, row.written, at_most=row.at_most)
+
+
+def _bytes(read: int, written: int, *, at_most: bool) -> dict[str, Any]:
+    return {"read": read, "written": written, "basis": "at most" if at_most else "modelled"}
 
 
 def _lists(f: Figures) -> dict[str, Any]:

@@ -257,3 +257,36 @@ def convolves(x, w):
     F.conv2d(x, w, padding=1).sum().backward()
     gradient, w.grad = w.grad, None
     return gradient
+
+
+@torch.library.custom_op("functions::scaled", mutates_args={"x"})
+def scaled(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """An op of the user's own, which changes one argument and gives a new tensor."""
+    x.mul_(2)
+    return x + y
+
+
+@scaled.register_fake
+def _(x, y):
+    return torch.empty_like(x)
+
+
+def calls_its_own(x, y):
+    return scaled(x, y).relu()
+
+
+def make_looks_up(n=64, device="cuda"):
+    return torch.randn(1000 * n, 16, device=device), torch.randint(0, 1000, (n,), device=device)
+
+
+def looks_up(table, index):
+    return F.embedding(index, table)
+
+
+def make_puts(n=64, device="cuda"):
+    return torch.zeros(1000, n, device=device), torch.tensor([3, 5], device=device)
+
+
+def puts(cache, index):
+    cache[index] = 1.0
+    return cache.index_add_(0, index, torch.ones(2, cache.shape[1], device=cache.device))
