@@ -18,6 +18,9 @@ Activity = Literal["kernel", "copy", "fill", "aten", "generated"]
 """Device records are kernels, copies (memcpy) and fills (memset). Where no GPU was involved, the
 records are CPU operations: ATen ops that do work, and kernels that Inductor generated."""
 
+EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})
+"""Notes which say that a compiled variant ran as eager code: its figures are no achievement."""
+
 NO_TIME = -(1 << 63)
 """In a column of nanoseconds: the time is missing or invalid."""
 
@@ -276,6 +279,56 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """One figure that a verdict rests on: `value` beside `of`, what it is held against.
+
+    `what`: ``busy``, ``copies`` and ``launching``: nanoseconds of those of the call; ``memory`` and
+    ``L2 cache``: bytes a second of those a copy reaches; ``arithmetic``: operations a second of
+    those matrix products reach; ``blocks``: those of the kernel at half of the kernel time, of the
+    multiprocessors there are. `share`: how much of the time that explains, 0 to 1 (but ``busy``,
+    which may be more). `basis`: ``measured``; ``modelled`` where bytes or operations are; ``cited``
+    where what they are held against is; ``unavailable``, for a `reason`.
+    """
+
+    what: str
+    value: float | None = None
+    of: float | None = None
+    share: float | None = None
+    basis: Literal["measured", "modelled", "cited", "unavailable"] = "unavailable"
+    reason: str = ""
+
+
+Holding = Literal[
+    "launch-bound",
+    "memory-bound",
+    "compute-bound",
+    "waiting for the CPU",
+    "too small to fill the GPU",
+    "none of these",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What holds a variant back; `verdict` None: it cannot be told, for a `reason`.
+
+    `of_call`: of a whole call; else of its kernels alone, the call not being timed. `precision`:
+    that of the operations which take the most time, None where there are none.
+    """
+
+    variant: str
+    verdict: Holding | None
+    evidence: tuple[Evidence, ...] = ()
+    reason: str = ""
+    of_call: bool = False
+    precision: str | None = None
+
+    def share(self, what: str) -> float | None:
+        """The share of the evidence of this name; None where there is none."""
+        return next((e.share for e in self.evidence if e.what == what), None)
+
+
+@dataclass(frozen=True, slots=True)
 class Numerics:
     """How the results of a variant, and the arguments that it changed, differ from the first's.
 
@@ -502,13 +555,15 @@ class Run:
     """The outcomes of one target at one size (`size` None: the trace or file has no such thing).
 
     `besides`: what paper says of each outcome, in their order, and `speeds`: how the time of each
-    compares with that of the first; empty where that was not asked.
+    compares with that of the first; `verdicts`: what holds each back; empty where that was not
+    asked.
     """
 
     outcomes: tuple[Outcome, ...]
     size: int | None = None
     besides: tuple[Beside | None, ...] = ()
     speeds: tuple[Speed | None, ...] = ()
+    verdicts: tuple[Verdict | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ LAYERS = (
         "labels",
         "memory",
         "comparison",
+        "verdict",
     },
     {"launches"},
     {"timeline", "operations", "paper", "probes", "state"},

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kernelcount.model import Note, Speed, note_codes
+from kernelcount.model import EAGER_CODE, Note, Speed, note_codes
 from kernelcount.render import paper
-from kernelcount.render.figures import EAGER_CODE, UNDERSTATED, Figures, same_time, timed
+from kernelcount.render.figures import UNDERSTATED, Figures, same_time, timed
 from kernelcount.render.wording import clean, duration, plural, prose, ratio
 
 SPOILING = EAGER_CODE | {
@@ -174,11 +174,16 @@ def _fewer(base: Figures, other: Figures) -> str:
 
 
 def _waiting(entry: Figures) -> str:
-    """Whether the GPU is idle for the most of a call: then it is launching that takes the time."""
+    """Whether the GPU is idle for the most of a call: then it is launching that takes the time.
+
+    Unless the verdict knows better.
+    """
     busy, call = entry.busy_ns, entry.call_time_ns
     if busy is None or call is None or busy * 2 > call:
         return ""
-    return f"; the GPU is busy for {duration(busy)} of that, so the call is launch-bound"
+    known = entry.verdict.verdict if entry.verdict else None
+    so = ", so the call is launch-bound" if known in (None, "launch-bound") else ""
+    return f"; the GPU is busy for {duration(busy)} of that{so}"
 
 
 def _counts(base: Figures, other: Figures) -> str:

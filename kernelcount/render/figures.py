@@ -13,6 +13,7 @@ from math import ceil
 from statistics import median
 
 from kernelcount.model import (
+    EAGER_CODE,
     Beside,
     Capture,
     Environment,
@@ -24,12 +25,10 @@ from kernelcount.model import (
     Run,
     Speed,
     Unmeasured,
+    Verdict,
     note_codes,
 )
 from kernelcount.render.wording import clean, duration, ratio, setting, size
-
-EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})
-"""Notes which say that a compiled variant ran as eager code: its figures are no achievement."""
 
 UNDERSTATED = frozenset({"incomplete", "generated-unknown"})
 """Notes which say that more ran than was counted, or may have."""
@@ -53,7 +52,7 @@ class Figures:
     `capture` holds what was recorded, be it in part; times are in nanoseconds. `untimed` kernels
     are counted, and left out of the times. `aten` and `generated` replace all other counts where
     CPU operations were counted. `beside` is what paper says of what was measured, `speed` how its
-    time compares with that of the first variant.
+    time compares with that of the first variant, `verdict` what holds it back.
     """
 
     name: str
@@ -72,6 +71,7 @@ class Figures:
     generated: int | None = None
     beside: Beside | None = None
     speed: Speed | None = None
+    verdict: Verdict | None = None
 
     @property
     def title(self) -> str:
@@ -159,8 +159,17 @@ class Figures:
 def figures_of(run: Run) -> list[Figures]:
     """The figures of every outcome of a run, with what paper says of each."""
     nothing = (None,) * len(run.outcomes)
-    all_of = zip(run.outcomes, run.besides or nothing, run.speeds or nothing, strict=True)
-    return [replace(_with(figures(o), beside), speed=speed) for o, beside, speed in all_of]
+    all_of = zip(
+        run.outcomes,
+        run.besides or nothing,
+        run.speeds or nothing,
+        run.verdicts or nothing,
+        strict=True,
+    )
+    return [
+        replace(_with(figures(o), beside), speed=speed, verdict=verdict)
+        for o, beside, speed, verdict in all_of
+    ]
 
 
 def _with(entry: Figures, beside: Beside | None) -> Figures:

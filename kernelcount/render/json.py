@@ -9,7 +9,7 @@ from typing import Any
 
 from kernelcount import noise
 from kernelcount.errors import KernelcountError
-from kernelcount.model import Beside, Capture, Environment, Report, Row, Unmeasured
+from kernelcount.model import Beside, Capture, Environment, Report, Row, Unmeasured, Verdict
 from kernelcount.render import paper
 from kernelcount.render.figures import Figures, figures_of
 
@@ -50,7 +50,13 @@ def render(report: Report) -> str:
     failed = [o for o in report.outcomes if isinstance(o, Unmeasured) and o.code == USAGE]
     if failed and report.exit_code == USAGE:
         document["error"] = {"code": USAGE, "message": f"{failed[0].name}: {failed[0].reason}"}
-    return _text({**document, "verdicts": []})
+    verdicts = [
+        _verdict(f.verdict, size if "sizes" in document else None)
+        for size, of_size in entries
+        for f in of_size
+        if f.verdict
+    ]
+    return _text({**document, "verdicts": verdicts})
 
 
 def error_document(command: str, code: int, message: str) -> str:
@@ -72,6 +78,30 @@ def _environment(environment: Environment) -> dict[str, str | None]:
         "torch": environment.torch,
         "triton": environment.triton,
         "kernelcount": environment.kernelcount,
+    }
+
+
+def _verdict(found: Verdict, size: int | None) -> dict[str, Any]:
+    """One entry of ``verdicts``; ``size`` where there are several."""
+    evidence = [
+        {
+            "what": e.what,
+            "value": e.value,
+            "of": e.of,
+            "share": e.share,
+            "basis": e.basis,
+            "reason": e.reason or None,
+        }
+        for e in found.evidence
+    ]
+    return {
+        **({} if size is None else {"size": size}),
+        "variant": found.variant,
+        "verdict": found.verdict,
+        "reason": found.reason or None,
+        "of": "call" if found.of_call else "kernels",
+        "precision": found.precision,
+        "evidence": evidence,
     }
 
 
