@@ -159,12 +159,18 @@ def _launching(capture: Capture, call: float, gpu: Gpu, compiled: bool) -> Evide
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """Nanoseconds that something takes at least; `whole` False: of a part, for a `reason`."""
+    """Nanoseconds that something takes at least; `whole` False: of a part, for a `reason`.
+
+    `measured`: whether the rate is; `moved`, `took`: bytes, and nanoseconds that they took; `l2`:
+    whether the L2 cache served them.
+    """
 
     ns: float = 0.0
     whole: bool = True
     reason: str = ""
     measured: bool = True
+    moved: int = 0
+    took: int = 0
     l2: bool = False
 
 
@@ -179,9 +185,10 @@ class _Kernels:
         self._worked_out = outcome.paper if isinstance(outcome, Capture) else None
         self._paper = beside.paper if beside else None
         self.slowest: str | None = None
-        self._memory, self._arithmetic = self._least_memory(), self._least_arithmetic()
+        parts = self._memory_parts()
+        self._memory, self._arithmetic = self._sum(parts), self._least_arithmetic()
         self._few = self._blocks()
-        self.evidence = (self._of_memory(), self._of_arithmetic(), self._few)
+        self.evidence = (*self._of_memory(parts), self._of_arithmetic(), self._few)
 
     def verdict(self) -> tuple[Holding | None, str]:
         """What holds the kernels back, or None and the reason why that cannot be told."""
@@ -196,21 +203,19 @@ class _Kernels:
 
     # ── memory ───────────────────────────────────────────────────────────────────────────────────
 
-    def _least_memory(self) -> _Bound:
+    def _memory_parts(self) -> list[_Bound]:
+        """Of each kernel whose bytes are known; of all together, where only their sum is."""
         timed = list(_timed(self._records))
-        known = [(w.read or 0) + (w.written or 0) for w, _ in timed if _has_bytes(w)]
+        known = [((w.read or 0) + (w.written or 0), d) for w, d in timed if _has_bytes(w)]
         paper = self._paper
-        if len(known) == len(timed):
-            parts = [self._least(b, d) for b, (_, d) in zip(known, timed, strict=True)]
-        elif paper is not None and not paper.at_most:
-            parts = [self._least(paper.read + paper.written, self._busy, together=True)]
-        else:
-            parts = [
-                self._least((w.read or 0) + (w.written or 0), d) for w, d in timed if _has_bytes(w)
-            ]
-            said = f"of {len(timed) - len(parts)} of {len(timed)} kernels the bytes are not known"
+        if len(known) < len(timed) and paper is not None and not paper.at_most:
+            return [self._least(paper.read + paper.written, self._busy, together=True)]
+        parts = [self._least(moved, took) for moved, took in known if moved]
+        if len(known) < len(timed):
+            missing = len(timed) - len(known)
+            said = f"of {missing} of {len(timed)} kernels the bytes are not known"
             parts.append(_Bound(whole=False, reason=said))
-        return self._sum(parts)
+        return parts
 
     def _least(self, moved: int, took: int, *, together: bool = False) -> _Bound:
         """What these bytes take at least, no more than they took.
@@ -219,17 +224,16 @@ class _Kernels:
         give them, the cache served them: then they are held against its rate, or nothing is said.
         """
         copy, cache, l2 = self._gpu.copy(), self._gpu.copy_l2(), self._gpu.l2
-        if not moved:
-            return _Bound()
         if copy is None:
             return _Bound(whole=False, reason="how fast this GPU copies is not known")
         fits = l2 is not None and (together or moved <= l2)
         served = fits and (self._inside_l2() or moved / took * 1e9 > self._gpu.peak())
         if served and cache is None:
             said = "the L2 cache serves its kernels, and how fast that is was not measured"
-            return _Bound(whole=False, reason=said, l2=True)
+            return _Bound(0.0, False, said, moved=moved, took=took, l2=True)
         rate, measured = cache if served and cache is not None else copy
-        return _Bound(min(moved / rate * 1e9, took), measured=measured, l2=served)
+        least = min(moved / rate * 1e9, took)
+        return _Bound(least, measured=measured, moved=moved, took=took, l2=served)
 
     def _inside_l2(self) -> bool:
         """Whether all that goes into the call and comes out fits into the L2 cache."""
@@ -245,20 +249,26 @@ class _Kernels:
             not missing,
             "; ".join(dict.fromkeys(missing)),
             all(p.measured for p in parts),
-            any(p.l2 for p in parts),
+            sum(p.moved for p in parts),
+            sum(p.took for p in parts),
         )
 
-    def _of_memory(self) -> Evidence:
-        bound, paper = self._memory, self._paper
-        what = "L2 cache" if bound.l2 else "memory"
-        rate = self._gpu.copy_l2() if bound.l2 else self._gpu.copy()
-        if not bound.whole and not bound.ns:
-            return Evidence(what, reason=bound.reason)
-        moved = paper.read + paper.written if paper and not paper.at_most else None
+    def _of_memory(self, parts: Sequence[_Bound]) -> Iterator[Evidence]:
+        """One piece for what comes from memory, one for what the L2 cache serves."""
+        cached, others = [p for p in parts if p.l2], [p for p in parts if not p.l2]
+        if others or not cached:
+            yield self._rate("memory", self._sum(others), self._gpu.copy())
+        if cached:
+            yield self._rate("L2 cache", self._sum(cached), self._gpu.copy_l2())
+
+    def _rate(self, what: str, bound: _Bound, rate: tuple[float, bool] | None) -> Evidence:
+        """Bytes a second of the kernels that are known, and how much their bytes explain."""
+        if rate is None or (not bound.whole and not bound.ns):
+            return Evidence(what, reason=bound.reason or "how fast this GPU copies is not known")
         return Evidence(
             what,
-            None if moved is None else moved / self._busy * 1e9,
-            rate[0] if rate else None,
+            bound.moved / bound.took * 1e9 if bound.took else 0.0,
+            rate[0],
             bound.ns / self._busy,
             "modelled" if bound.measured else "cited",
             bound.reason,

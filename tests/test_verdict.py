@@ -174,6 +174,16 @@ def test_reading_alone_that_beats_a_copy_a_little_still_comes_from_memory():
     assert evidence(found, "memory").share == 1.0
 
 
+def test_what_comes_from_memory_and_what_the_cache_serves_stand_apart():
+    ran = (kernel(50, 200 * MB), kernel(50, 10 * MB), kernel(5, 40 * MB))
+    found = held(capture(*ran))
+    memory, cache = evidence(found, "memory"), evidence(found, "L2 cache")
+    assert memory.share == pytest.approx((210 * MB / 4.2e12 * 1e9) / 105_000)
+    assert memory.value == pytest.approx(210 * MB / 100e-6)
+    assert (cache.value, cache.share) == pytest.approx((8e12, 4_000 / 105_000))
+    assert found.verdict == "memory-bound"
+
+
 # ── an idle GPU ──────────────────────────────────────────────────────────────────────────────────
 
 

@@ -113,7 +113,7 @@ _ROWS = (
 )  # fmt: skip
 
 # Peaks for dense operands, in 1e12 operations a second, two for a multiplication with its addition:
-# the data sheets of the cards (H200, H100, A100, A10, L40S, L4, T4 and HGX B200, an eighth of it),
+# the data sheets of the cards (H200, H100, A100, A10, L40S, L4, T4 and, for each GPU, HGX B200),
 # where they give sparse figures half of them; of the RTX cards the white papers, with sums in
 # float32. Where tensor cores make a precision, theirs.
 _HOPPER_SXM = {"f64": 67.0, "f32": 67.0, "tf32": 494.5, "bf16": 989.5, "f16": 989.5, "fp8": 1979.0}
@@ -131,7 +131,7 @@ _CITED: dict[str, dict[str, float]] = {
     "T4": {"f32": 8.1, "f16": 65.0},
     "RTX 4090": {"f32": 82.6, "tf32": 82.6, "bf16": 165.2, "f16": 165.2, "fp8": 330.3},
     "RTX 3090": {"f32": 35.6, "tf32": 35.6, "bf16": 71.0, "f16": 71.0},
-    "B200": {"f64": 37.0, "f32": 75.0, "tf32": 1125.0, "bf16": 2250.0, "f16": 2250.0,
+    "B200": {"f64": 37.0, "f32": 75.0, "tf32": 1100.0, "bf16": 2250.0, "f16": 2250.0,
              "fp8": 4500.0},
 }  # fmt: skip
 

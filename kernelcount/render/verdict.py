@@ -70,13 +70,12 @@ def _waiting(found: Verdict, _: Figures) -> str:
 
 
 def _memory_bound(found: Verdict, _: Figures) -> str:
-    known = {e.what: e for e in found.evidence}
-    where = "L2 cache" if "L2 cache" in known else "memory"
-    evidence = known.get(where, Evidence(where))
-    share = evidence.share or 0.0
+    kinds = (_evidence(found, "memory"), _evidence(found, "L2 cache"))
+    evidence = max(kinds, key=lambda e: e.share or 0.0)
+    share = sum(e.share or 0.0 for e in kinds)
     if evidence.basis == "cited":
         how = f"at {_percent(share)} of what the data sheet gives this GPU"
-    elif where == "L2 cache":
+    elif evidence.what == "L2 cache":
         how = f"at {_percent(share)} of the rate at which the L2 cache copies"
     elif share >= AS_FAST:
         how = "as fast as this GPU copies"
