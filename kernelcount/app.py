@@ -134,7 +134,8 @@ def _verdict(
 ) -> Verdict | None:
     """What holds a variant back that was measured on a GPU; None for any other."""
     from kernelcount import paper, variants
-    from kernelcount.verdict import Gpu, verdict
+    from kernelcount.roofline import Gpu
+    from kernelcount.verdict import verdict
 
     if not isinstance(outcome, Capture) or outcome.basis != "measured" or outcome.on_cpu:
         return None

@@ -16,7 +16,8 @@ from kernelcount.model import (
     Timing,
     Work,
 )
-from kernelcount.verdict import Gpu, verdict
+from kernelcount.roofline import Gpu
+from kernelcount.verdict import verdict
 
 MB, US = 1_000_000, 1_000  # bytes, nanoseconds
 L2 = 60 * MB

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from kernelcount.paper import atlas, cards, flops, rules
 from kernelcount.paper.flops import Flops
 from kernelcount.paper.places import STAND_IN, is_on
+from kernelcount.paper.traffic import traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:
         read=[t for t in op.read if is_on(t, on_gpu)],
         written=[t for t in op.written if is_on(t, on_gpu)],
     )
-    read, written = rules.traffic(ours)
+    read, written = traffic(ours)
     done = flops.of(op, cards.CARDS[card])
     own = op.namespace not in rules.TORCHS_OWN
     return Call(
