@@ -231,6 +231,11 @@ def is_mutable(op: Any) -> bool:
     return bool(op._schema.is_mutable)
 
 
+def gives_something(op: Any) -> bool:
+    """Whether an overload returns anything; the node of a graph may bear values all the same."""
+    return bool(op._schema.returns)
+
+
 def negated(tensor: Any) -> Any:
     """A view that gives the elements of `tensor` with the other sign, as ``x.conj().imag`` has."""
     import torch

@@ -378,6 +378,10 @@ def _retargeted(graph: Graph, scalars: Scalars) -> tuple[Any, list[Any]]:
     return module, inputs
 
 
+# What an op was given when it was traced: Inductor traces with it what a mutating op is made of.
+_GIVEN = "eager_input_vals"
+
+
 def _copied(original: Any, fake: Callable[[Any], Any]) -> Any:
     """A copy of a module of graphs whose tensors and devices are those of the lowering."""
     import torch
@@ -386,6 +390,9 @@ def _copied(original: Any, fake: Callable[[Any], Any]) -> Any:
     output = copy.graph_copy(original.graph, {})
     last = next(n for n in reversed(original.graph.nodes) if n.op == "output")
     copy.output(output).meta = dict(last.meta)
+    for node in copy.nodes:
+        if _GIVEN in node.meta:
+            node.meta[_GIVEN] = torch.fx.node.map_aggregate(node.meta[_GIVEN], fake)
     names = {n.target for n in original.graph.nodes if n.op == "get_attr"}
     attributes = {n: fake(getattr(original, n)) for n in names}
     module = torch.fx.GraphModule(attributes or torch.nn.Module(), copy)

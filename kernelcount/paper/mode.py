@@ -140,7 +140,8 @@ def op_of(func: Any, args: Any, kwargs: dict[str, Any], written: list[Any]) -> r
     """
     namespace, _, name = func.name().partition(".")[0].partition("::")
     if not written or namespace not in rules.TORCHS_OWN:
-        written = [*written, *_changed(func, args, kwargs)]
+        given = written if adapter.gives_something(func) else []
+        written = [*given, *_changed(func, args, kwargs)]
     return rules.Op(
         name,
         namespace,

@@ -290,3 +290,15 @@ def make_puts(n=64, device="cuda"):
 def puts(cache, index):
     cache[index] = 1.0
     return cache.index_add_(0, index, torch.ones(2, cache.shape[1], device=cache.device))
+
+
+@torch.library.custom_op("functions::bumped", mutates_args={"x"})
+def bumped(x: torch.Tensor) -> None:
+    """An op of the user's own, which gives nothing."""
+    x.add_(1)
+
+
+def bumps(a, b):
+    c = a + b
+    bumped(c)
+    return c.relu()
