@@ -89,10 +89,10 @@ def _matching(work: Work, expected: Counter[str], own: frozenset[str]) -> str:
 
     `own`: somebody's own ops, whose kernels are theirs also where they call torch's.
     """
-    if GENERATED in expected and work.name.startswith(_GENERATED):
-        return GENERATED
     if work.label in own:
         return work.label or ""
+    if GENERATED in expected and work.name.startswith(_GENERATED):
+        return GENERATED
     known = (name for name in (work.label, work.op) if name is not None and name in expected)
     return next(known, work.label or work.name)
 

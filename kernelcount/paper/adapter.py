@@ -82,6 +82,7 @@ NAMES = (
     "torch.ops.higher_order.cond.py_kernels",
     "torch.ops.aten.relu.default._op_dk",
     "torch.ops.aten.relu.default._schema.is_mutable",
+    "torch.ops.aten.relu.default._schema.returns",
     "torch.ops.aten.relu.default.py_kernels",
     "torch.library.Library._destroy",
     "torch.overrides._get_current_function_mode_stack",

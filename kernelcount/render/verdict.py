@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from kernelcount.model import Evidence, Verdict
@@ -11,6 +12,9 @@ from kernelcount.render.wording import clean
 AS_FAST = 0.9
 """From this share on it is said to be as fast. A choice: no more than a tenth is left to win."""
 
+_PERCENT = re.compile(r"(\d+) %")
+_NEAR = 5  # percent by which shares may differ and be told in one sentence
+
 _MOVING = "{it moves}"  # or they do, which depends on how many are spoken of
 
 _EAGER_TF32 = "torch.set_float32_matmul_precision('high')"
@@ -18,19 +22,42 @@ _EAGER_TF32 = "torch.set_float32_matmul_precision('high')"
 
 def sentences(entries: Sequence[Figures]) -> Iterator[str]:
     """A sentence for each variant, the same for several said once; none where nothing is known."""
-    about: dict[tuple[bool, str, str], list[str]] = {}
+    about: dict[tuple[bool, str, str], list[tuple[str, str]]] = {}
     for entry in entries:
         found = entry.verdict
         if found is not None and found.verdict is not None:
             why = _WHY[found.verdict](found, entry)
-            about.setdefault((found.of_call, found.verdict, why), []).append(entry.name)
+            groups = (g for g in about if g[:2] == (found.of_call, found.verdict))
+            key = next((g for g in groups if _alike(g[2], why)), None)
+            key = key or (found.of_call, found.verdict, why)
+            about.setdefault(key, []).append((entry.name, why))
     everyone = {e.name for e in entries}
-    for (of_call, held, why), names in about.items():
+    for (of_call, held, _), said in about.items():
+        names, why = [name for name, _ in said], _together([why for _, why in said])
         whose = "" if set(names) == everyone else " and ".join(map(clean, names))
         several = len(names) > 1
         moving = "they move" if not of_call or (whose and several) else "it moves"
         subject = _subject(whose, of_call=of_call, several=several, held=held)
         yield f"{subject}: {why.replace(_MOVING, moving)}"
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two sentences differ in no more than a few percent."""
+    first, second = _PERCENT.split(one), _PERCENT.split(other)
+    if first[::2] != second[::2]:
+        return False
+    pairs = zip(first[1::2], second[1::2], strict=True)
+    return all(abs(int(a) - int(b)) <= _NEAR for a, b in pairs)
+
+
+def _together(said: Sequence[str]) -> str:
+    """Sentences that are alike as one: ``90 to 91 %`` where they differ."""
+    parts = [_PERCENT.split(text) for text in said]
+    merged = list(parts[0])
+    for i in range(1, len(merged), 2):
+        low, *_, high = sorted([int(p[i]) for p in parts] * 2)
+        merged[i] = f"{low} %" if low == high else f"{low} to {high} %"
+    return "".join(merged)
 
 
 def _subject(whose: str, *, of_call: bool, several: bool, held: str) -> str:

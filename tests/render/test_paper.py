@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from kernelcount.model import Beside, Difference, Environment, Note, Paper, Unmeasured
+from kernelcount.model import Beside, Difference, Environment, Note, Paper, Unmeasured, Work
 from kernelcount.render import render
 from kernelcount.traces import saved
 from tests.render import samples
@@ -125,7 +125,9 @@ def test_the_floor_is_never_above_what_a_variant_does():
 
 
 def test_a_saved_count_on_paper_comes_back_as_it_was():
-    capture = replace(eager(), notes=(Note("at-least", "mm"),))
+    own = (Work("mine::op", "kernel", "mine::op", read=8, written=4, at_most=True),)
+    paper = eager(flops=(("bf16", 4_000),), tensor_cores=("bf16",), own=own)
+    capture = replace(paper, notes=(Note("at-least", "mm"),))
     assert saved.load(saved.dump([capture]), "x") == (capture,)
 
 

@@ -71,6 +71,12 @@ help.
     )
 
 
+def test_markdown_ends_with_it_too():
+    assert render(report(BOUND, BOUND), format="markdown").endswith(
+        "\n\nMemory-bound: it moves data as fast as this GPU copies. Only fewer bytes would help.\n"
+    )
+
+
 def test_where_variants_differ_each_has_its_sentence():
     launching = Evidence("launching", 20_000, 33_000, 0.61, "measured")
     idle = Verdict("", "launch-bound", (replace(BUSY, share=0.13), launching), of_call=True)
@@ -79,6 +85,18 @@ def test_where_variants_differ_each_has_its_sentence():
         "help. compile is launch-bound: the GPU is busy for 13 % of the call, and the CPU needs "
         "61 % of it for 1 launch. Fewer would help, or a CUDA graph."
     )
+
+
+def test_shares_that_differ_by_little_are_told_in_one_sentence():
+    cited = [
+        replace(BOUND, evidence=(replace(MEMORY, basis="cited", share=share),))
+        for share in (0.9, 0.93, 0.97)
+    ]
+    assert said(*cited[:2]) == (
+        "Memory-bound: it moves data at 90 to 93 % of what the data sheet gives this GPU. Only "
+        "fewer bytes would help."
+    )
+    assert said(cited[0], cited[2]).count("memory-bound") == 2
 
 
 @pytest.mark.parametrize(
