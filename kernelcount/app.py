@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,19 +34,15 @@ if TYPE_CHECKING:
     from kernelcount.model import Diagnosis
     from kernelcount.runners import Results, Runner
 
+_PAPER_HAS_NONE = "on paper nothing takes time: --device names a GPU, or cpu"
 _LONGEST_TIMEOUT = 1e9  # seconds; more is no number to wait for
 
 
 def kept_rates(device: str, torch: str) -> Rates | None:
     """What this GPU was measured to reach under this torch, where somebody has measured it."""
-    try:
-        kept = import_module("kernelcount.rates").kept
-    except ModuleNotFoundError as error:
-        if error.name != "kernelcount.rates":
-            raise
-        return None
-    found: Rates | None = kept(device, torch)
-    return found
+    from kernelcount import rates
+
+    return rates.kept(device, torch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,31 +77,28 @@ def run(
 
     Raises KernelcountError where nothing could be asked of the target at all.
     """
-    from kernelcount import worker
+    from kernelcount import crossover, worker
 
     check_job(job)
     if job.gpu is not None:
         job = replace(job, device="paper")
-    results = runner(job, progress) if beside is None else runner(job, progress, beside.ready)
+    results = runner(job, progress, beside)
     papers = {} if beside is None else beside.found(results.outcomes, progress)
     runs: dict[int | None, list[worker.Step]] = {}
     for step in worker.steps(job):
         runs.setdefault(step.size, []).append(step)
     target = next(iter(results.targets.values()), Target(job.spec, ()))
-    report = Report(
-        "run",
-        replace(results.environment, kernelcount=__version__),
-        tuple(
-            _run(
-                [results.outcomes[s.index] for s in of_size],
-                size,
-                [papers.get(s.index) for s in of_size],
-                rates,
-            )
-            for size, of_size in runs.items()
-        ),
-        target,
+    sized = tuple(
+        _run(
+            [results.outcomes[s.index] for s in of_size],
+            size,
+            [papers.get(s.index) for s in of_size],
+            rates,
+        )
+        for size, of_size in runs.items()
     )
+    environment = replace(results.environment, kernelcount=__version__)
+    report = Report("run", environment, sized, target, crossover.find(sized))
     return Answer(report, _said(results), tuple(results.unwritten))
 
 
@@ -208,8 +200,31 @@ def _check_paper(job: Job) -> None:
         raise UsageError(f"--gpu {job.gpu}: this is the card that --device paper counts for")
     if job.device == "paper" or job.gpu is not None:
         paper.find(job.gpu)
-        if job.traces:
-            raise UsageError(paper.NO_TRACE)
+        paper.check(job)
+
+
+def check_plot(where: str | None, job: Job, form: str) -> None:
+    """Refuse, before anything is measured, a plot that could not be drawn. Raises UsageError.
+
+    `where` is a file, or ``-`` for the terminal, where the plot stands below the table.
+    """
+    from kernelcount.render import plot
+
+    if where is None:
+        return
+    if where != plot.TERMINAL and Path(where).suffix.lower() not in plot.FILES:
+        files = " or ".join(plot.FILES)
+        raise UsageError(f"--plot {where}: name a file that ends in {files}, or - to see it here")
+    if where == plot.TERMINAL and form != "table":
+        raise UsageError(f"--plot - stands below a table, and not in {form}: name a file for it")
+    if len(job.sizes) < 2:  # noqa: PLR2004
+        raise UsageError("--plot shows times over sizes: give several, as --size 1e2,1e4,1e6 does")
+    if job.device == "paper" or job.gpu is not None:
+        raise UsageError(f"--plot shows times, and {_PAPER_HAS_NONE}")
+    if not job.seconds:
+        raise UsageError("--plot shows times: --seconds 1 has calls timed")
+    if library := plot.missing(where):
+        raise UsageError(f"--plot needs {library}: pip install 'kernelcount[plot]'")
 
 
 def check_files(reads: Sequence[Path] = (), **files: Path | None) -> None:
@@ -298,8 +313,34 @@ def save(answer: Answer, path: Path) -> Answer:
     return answer
 
 
+def draw(answer: Answer, path: Path) -> Answer:
+    """Write the plot of a sweep, as the file's name says; what came of it is in the answer."""
+    from kernelcount.render.image import image
+
+    drawn = image(answer.report, path.suffix.lower().lstrip("."))
+    if not drawn:
+        return undrawn(answer)
+    try:
+        path.write_bytes(drawn)
+    except OSError as error:
+        return replace(answer, unwritten=(*answer.unwritten, f"--plot {path}: {error.strerror}"))
+    return answer
+
+
+def undrawn(answer: Answer) -> Answer:
+    """The answer where there are not even two times of one variant to draw a line between."""
+    paper = any(
+        not isinstance(o, Unmeasured) and o.basis == "paper" for o in answer.report.outcomes
+    )
+    why = _PAPER_HAS_NONE if paper else "no variant was timed at two sizes"
+    return replace(answer, unwritten=(*answer.unwritten, f"--plot: nothing to plot: {why}"))
+
+
 def doctor(atlas: Path | None, progress: Callable[[str], None]) -> Diagnosis:
-    """What can be measured on this machine; with `atlas`, one recorded on its GPU, too."""
+    """What can be measured on this machine, and what its GPU reaches, which is kept.
+
+    With `atlas`, one is recorded on the GPU, too.
+    """
     from kernelcount.examination.child import examine
 
     return examine(atlas, progress)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from kernelcount import comparison, paper
 from kernelcount.errors import KernelcountError
 from kernelcount.model import Beside, Capture, Environment, Job, Outcome, Unmeasured
-from kernelcount.runners import Results, in_worker
+from kernelcount.runners import Background, Results, in_worker
 
 _LOOK = 0.1  # seconds between reports of progress
 
@@ -41,13 +41,21 @@ class OnPaper:
             known = ", ".join(paper.CARDS)
             self._reason = f"no figures of {environment.device} are at hand, only of {known}"
             return
-        job = replace(self._job, device="paper", gpu=card.name, traces=())
+        job = replace(
+            self._job, device="paper", gpu=card.name, traces=(), cold=False, reference=False
+        )
         self._alongside = self._start(job)
+
+    def timing(self, on: bool) -> None:
+        """Rest while times are taken: what else the processor does would be in them."""
+        if self._alongside is not None:
+            self._alongside.rest(on)
 
     def found(
         self, outcomes: Mapping[int, Outcome], progress: Callable[[str], None]
     ) -> dict[int, Beside]:
         """What paper says, by step, of the steps that were measured on a GPU."""
+        self.timing(on=False)
         measured = {i: o for i, o in outcomes.items() if isinstance(o, Capture)}
         if measured and self._alongside is not None:
             try:
@@ -69,7 +77,7 @@ class Alongside:
 
     def __init__(self, job: Job) -> None:
         self._doing = ""
-        self._cancelled = threading.Event()
+        self._told = Background()
         self._results: Results | None = None
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._do, args=(job,), daemon=True)
@@ -84,14 +92,18 @@ class Alongside:
             raise self._error or AssertionError("a thread ended without a result or an error")
         return self._results
 
+    def rest(self, on: bool) -> None:
+        """Do nothing from here on, or go on."""
+        (self._told.resting.set if on else self._told.resting.clear)()
+
     def cancel(self) -> None:
         """End its worker, and wait until that is gone."""
-        self._cancelled.set()
+        self._told.cancelled.set()
         self._thread.join()
 
     def _do(self, job: Job) -> None:
         try:
-            self._results = in_worker(job, self._note, cancelled=self._cancelled.is_set)
+            self._results = in_worker(job, self._note, background=self._told)
         except BaseException as error:  # noqa: BLE001  it is raised where the result is asked for
             self._error = error
 

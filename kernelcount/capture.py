@@ -36,11 +36,12 @@ from kernelcount.model import (
     Unmeasured,
     Work,
 )
+from kernelcount.nesting import tensors
 from kernelcount.operations import read_operations
 from kernelcount.paper.gpu import PretendedGpu
 from kernelcount.probes.compiler import CompilerWatch, stance_kept
 from kernelcount.reading import ANOTHER_PROFILER, read_trace
-from kernelcount.state import UserState, module_of, tensors
+from kernelcount.state import UserState, module_of
 from kernelcount.variants import VARIANTS, Variant
 
 WARM_UPS = 3
@@ -294,13 +295,15 @@ def _until_steady(this: _Pass, given: Callable[[], _Given]) -> _Steady:
     for call in range(WARM_UPS + 1, MOST_CALLS + 1):
         this.progress(f"profiling, call {call}")
         before = (this.watch.compilations, this.watch.graphs)
+        started = monotonic()
         outcome = _profile(this, *given())
+        took = monotonic() - started
         compiled = (this.watch.compilations, this.watch.graphs) != before
         launched = _launched(outcome)
         seen.append(_work_done(outcome))
         if isinstance(outcome, Capture) and launched == previous and not compiled:
             assert isinstance(before_it, Capture)
-            outcome = _with_median_times(this, given, before_it, outcome)
+            outcome = _with_median_times(this, given, (before_it, outcome), took)
             return _Steady(outcome, True, seen, False, _price(this, first_call, first_graphs))
         # A call in which something was compiled, or whose record has holes, is no yardstick.
         before_it = outcome
@@ -320,19 +323,20 @@ def _price(this: _Pass, first_call_ns: int, first_graphs: int | None) -> Price:
 
 
 def _with_median_times(
-    this: _Pass, given: Callable[[], _Given], before: Capture, steady: Capture
+    this: _Pass, given: Callable[[], _Given], agreed: tuple[Capture, Capture], took: float
 ) -> Capture:
     """The steady call, each record with the median of its times in this and in other calls.
 
-    Only where times are asked for, and no longer than that may take. On the CPU an operation's time
-    is that of a single call: nobody compares it.
+    Only where times are asked for, and no longer than that may take: a profiled call `took` so many
+    seconds. On the CPU an operation's time is that of a single call: nobody compares it.
     """
+    before, steady = agreed
     seconds = this.subject.seconds
     if this.subject.device.kind == "cpu" or not seconds:
         return steady
     others: list[Outcome] = [before]
     until = monotonic() + seconds
-    while len(others) <= MORE_CALLS and monotonic() < until:
+    while len(others) <= MORE_CALLS and monotonic() + took < until:
         this.progress("profiling, for the times")
         others.append(_profile(this, *given()))
     order = _order(steady)

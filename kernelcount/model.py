@@ -24,6 +24,9 @@ EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})
 NO_TIME = -(1 << 63)
 """In a column of nanoseconds: the time is missing or invalid."""
 
+EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})
+"""Notes which say that a compiled variant ran as eager code: its figures are no achievement."""
+
 
 @dataclass(frozen=True, slots=True)
 class Note:
@@ -262,9 +265,12 @@ class Rates:
 
     `copy` and `copy_l2`: bytes a second, read plus written, of a copy from and to DRAM, and of one
     that its L2 cache serves. `matmul`: operations a second (two for each multiplication with its
-    addition) by precision: ``f32``, ``tf32``, ``bf16``, ``f16``, ``f64``. `launch_ns`: an empty
-    kernel, back to back; `eager_ns` and `compiled_ns`: what the CPU needs for an eager op, and for
-    a call of a compiled function.
+    addition) by precision: ``f32``, ``tf32``, ``bf16``, ``f16``, ``f64``. `launch_ns`: what the GPU
+    needs for one of many smallest kernels in a row; `eager_ns` and `compiled_ns`: what the CPU
+    needs for an eager op, and for a call of a compiled function.
+
+    `missing`: why a figure is None, by its name as in `kernelcount.rates.FIGURES`. `notes`: what
+    slowed the GPU down meanwhile. `measured_at`: ISO 8601, in UTC.
     """
 
     device: str
@@ -276,6 +282,9 @@ class Rates:
     launch_ns: float | None = None
     eager_ns: float | None = None
     compiled_ns: float | None = None
+    missing: tuple[tuple[str, str], ...] = ()
+    notes: tuple[Note, ...] = ()
+    measured_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -567,13 +576,72 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Crossing:
+    """Where, between two sizes that were timed, a variant begins or ceases to be the faster one.
+
+    `about`: the size at which both would take equally long, interpolated; None where that means
+    nothing, since at one end no difference was found.
+    """
+
+    low: int
+    high: int
+    about: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Crossover:
+    """At which sizes `variant` is faster than `over`, as far as they were timed.
+
+    `sizes`, in ascending order, and the verdict at each; `unknown`: sizes that were asked for and
+    at which there is none. `crossings` are where it begins or ceases to be faster, in turn.
+    """
+
+    variant: str
+    over: str
+    sizes: tuple[int, ...]
+    verdicts: tuple[Literal["faster", "slower", "no difference"], ...]
+    crossings: tuple[Crossing, ...] = ()
+    unknown: tuple[int, ...] = ()
+
+    @property
+    def last(self) -> Crossing | None:
+        """The one from which on it is always faster; None where it is not faster in the end."""
+        return self.crossings[-1] if self.crossings and self.verdicts[-1] == "faster" else None
+
+    @property
+    def low(self) -> int | None:
+        """The largest size at which it is not faster, all larger ones being faster."""
+        return self.last.low if self.last else None
+
+    @property
+    def high(self) -> int | None:
+        """The smallest size from which on it is always faster; None: it is not, in the end."""
+        if self.verdicts[-1] != "faster":
+            return None
+        return self.last.high if self.last else self.sizes[0]
+
+    @property
+    def holds(self) -> Literal["all", "none", "from", "until", "some"]:
+        """At which of the sizes it is faster: from one on, up to one, or here and there."""
+        if not self.crossings:
+            return "all" if self.verdicts[0] == "faster" else "none"
+        if len(self.crossings) > 1:
+            return "some"
+        return "from" if self.last else "until"
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """All that a renderer sees: one run, or several where a list of sizes was asked for."""
+    """All that a renderer sees: one run, or several where a list of sizes was asked for.
+
+    `crossovers`: from which size on each variant is faster than the first, for several sizes.
+    """
 
     command: Literal["run", "read"]
     environment: Environment
     runs: tuple[Run, ...]
     target: Target | None = None
+    crossovers: tuple[Crossover, ...] = ()
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -605,15 +673,19 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What can be measured on this machine, and what came of recording an atlas.
+    """What can be measured on this machine, what its GPU reaches, and what came of an atlas.
 
-    `code` is the exit code, and `said` why it is not 0. `recorded` says what was written.
+    `code` is the exit code, and `said` why it is not 0. `recorded` says what was written. `rates`
+    None: `unrated` says why; `kept` says where they are kept, or why they are not.
     """
 
     checks: tuple[Check, ...] = ()
     recorded: str = ""
     code: int = 0
     said: str = ""
+    rates: Rates | None = None
+    unrated: str = ""
+    kept: str = ""
 
 
 def note_codes(notes: Iterable[Note]) -> set[str]:

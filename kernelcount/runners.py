@@ -15,6 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -79,23 +80,39 @@ class Results:
 
 
 Watcher = Callable[[str], None]
-Ready = Callable[[Environment], None]
+
+
+class Companion(Protocol):
+    """Who does something else while a job is done, and is told how far it is."""
+
+    def ready(self, environment: Environment) -> None:
+        """The environment is known, and nothing measured yet."""
+
+    def timing(self, on: bool) -> None:
+        """Times are being taken from here on, or are not any more."""
 
 
 class Runner(Protocol):
-    """Does a job. `ready` is told the environment once it is known, before anything is measured."""
+    """Does a job, and tells the companion."""
 
-    def __call__(self, job: Job, progress: Watcher, ready: Ready | None = None) -> Results:
+    def __call__(self, job: Job, progress: Watcher, companion: Companion | None = None) -> Results:
         """What came of it. Raises KernelcountError where it cannot be done at all."""
 
 
-def in_process(job: Job, progress: Watcher, ready: Ready | None = None) -> Results:
+class Background:
+    """What a job in the background is told: to rest for a while, or to give up."""
+
+    def __init__(self) -> None:
+        self.cancelled, self.resting = threading.Event(), threading.Event()
+
+
+def in_process(job: Job, progress: Watcher, companion: Companion | None = None) -> Results:
     """Do the job in this process. Raises KernelcountError where it cannot be done at all.
 
     ``sys.argv`` and the current folder are as they were afterwards, whatever the user's code did.
     """
     results = Results(job)
-    listener = _Listener(results, progress, ready)
+    listener = _Listener(results, progress, companion)
     argv, folder = sys.argv, Path.cwd()
     try:
         while (first := _first_left(results)) is not None:
@@ -109,22 +126,22 @@ def in_process(job: Job, progress: Watcher, ready: Ready | None = None) -> Resul
 def in_worker(
     job: Job,
     progress: Watcher,
-    ready: Ready | None = None,
+    companion: Companion | None = None,
     *,
-    cancelled: Callable[[], bool] | None = None,
+    background: Background | None = None,
 ) -> Results:
     """Do the job in worker processes. Raises KernelcountError where it cannot be done at all.
 
-    With `cancelled` it is done in the background: at the lowest priority, with what the user's code
-    prints thrown away, and given up with Interrupted as soon as `cancelled` is true.
+    In the `background` it is done at the lowest priority, with what the user's code prints thrown
+    away. It rests when it is told so, and is given up with Interrupted as soon as it is cancelled.
     """
     results = Results(job)
     with tempfile.TemporaryDirectory(prefix="kernelcount-", ignore_cleanup_errors=True) as folder:
         packed = json.dumps(msgspec.to_builtins(job))  # unlike msgspec's, it takes any file name
         Path(folder, "job").write_text(packed, encoding="ascii")
         while (first := _first_left(results)) is not None:
-            listener = _Listener(results, progress, ready)
-            _Worker(listener, Path(folder), first, cancelled).run()
+            listener = _Listener(results, progress, companion)
+            _Worker(listener, Path(folder), first, background).run()
     return results
 
 
@@ -136,8 +153,10 @@ def _first_left(results: Results) -> int | None:
 class _Listener:
     """Takes a worker's messages. `step` is the one it is at, None before the first begins."""
 
-    def __init__(self, results: Results, progress: Watcher, ready: Ready | None = None) -> None:
-        self.results, self.progress, self.ready = results, progress, ready
+    def __init__(
+        self, results: Results, progress: Watcher, companion: Companion | None = None
+    ) -> None:
+        self.results, self.progress, self.companion = results, progress, companion
         self.steps = worker.steps(results.job)
         self.step: worker.Step | None = None
         self.doing = ""
@@ -149,10 +168,11 @@ class _Listener:
         results = self.results
         match message:
             case worker.Begin(index):
-                self.step, self.doing, self.together = self.steps[index], "", False
+                self.step, self.doing = self.steps[index], ""
+                self._time(on=False)
             case worker.Ready(environment, target):
-                if self.ready is not None and results.environment == Environment():
-                    self.ready(environment)
+                if self.companion is not None and results.environment == Environment():
+                    self.companion.ready(environment)
                 results.environment = environment
                 if self.step is not None:
                     results.targets[self.step.index] = target
@@ -160,7 +180,8 @@ class _Listener:
                 self.doing = text
                 self.progress(f"{name_of(self.step, results.job)}: {text}" if self.step else text)
             case worker.Together():
-                self.together, self.step = True, None
+                self.step = None
+                self._time(on=True)
             case worker.Done(index, outcome, said, rest):
                 results.settle(index, saved.load(bytes(outcome), "the worker")[0], said, rest)
             case worker.Unwritten(text):
@@ -169,6 +190,11 @@ class _Listener:
                 self.fail(text, code, whole=True)
             case worker.Ended():
                 self.ended = True
+
+    def _time(self, *, on: bool) -> None:
+        if self.companion is not None and on != self.together:
+            self.companion.timing(on)
+        self.together = on
 
     def fail(self, text: str, code: int, *, whole: bool = False) -> None:
         """The process can do nothing more, by its own account or by its end.
@@ -195,10 +221,10 @@ class _Worker:
     """One worker process, from its start to its end."""
 
     def __init__(
-        self, listener: _Listener, folder: Path, first: int, cancelled: Callable[[], bool] | None
+        self, listener: _Listener, folder: Path, first: int, background: Background | None
     ) -> None:
         self.job, self.folder, self.first = listener.results.job, folder, first
-        self.listener, self.cancelled = listener, cancelled
+        self.listener, self.background, self.resting = listener, background, False
         self.token = uuid.uuid4().hex
 
     def run(self) -> None:
@@ -227,10 +253,10 @@ class _Worker:
             control=control,
             folder=str(self.folder),
             first=self.first,
-            priority=0 if self.cancelled is None else _LOWEST,
+            priority=0 if self.background is None else _LOWEST,
         )
         # Whatever the user's code prints, from wherever, goes to stderr.
-        to = 2 if self.cancelled is None else subprocess.DEVNULL
+        to = 2 if self.background is None else subprocess.DEVNULL
         # On paper nothing may touch a GPU that is there: Inductor, for one, would time on it.
         hidden = {"CUDA_VISIBLE_DEVICES": ""} if self.job.device == "paper" else {}
         process = subprocess.Popen(
@@ -255,8 +281,8 @@ class _Worker:
         pending = b""
         deadline: float | None = None
         while not self.listener.ended:
-            if self.cancelled is not None and self.cancelled():
-                raise Interrupted("given up")
+            if self._rests(process):
+                deadline = self._deadline() if deadline is not None else None
             if not select.select([pipe], [], [], _LOOK)[0]:
                 if process.poll() is not None and not select.select([pipe], [], [], 0)[0]:
                     return None
@@ -271,6 +297,21 @@ class _Worker:
                 elif isinstance(message, worker.Loaded | worker.Done):
                     deadline = None
         return None
+
+    def _rests(self, process: subprocess.Popen[bytes]) -> bool:
+        """Whether it is to rest just now; it and all its children do so by then, or go on.
+
+        Raises Interrupted where it is to be given up.
+        """
+        if self.background is None:
+            return False
+        if self.background.cancelled.is_set():
+            raise Interrupted("given up")
+        if self.background.resting.is_set() != self.resting:
+            self.resting = not self.resting
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGSTOP if self.resting else signal.SIGCONT)
+        return self.resting
 
     def _deadline(self) -> float | None:
         if self.job.timeout is None:

@@ -12,81 +12,22 @@ may change from call to call, as it would in the user's program; it is put back 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import os
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from kernelcount.memory import available
+from kernelcount.nesting import inside, renewed, tensors
 
 if TYPE_CHECKING:
     import torch
 
-_COLLECTIONS: tuple[type[Any], ...] = (
-    tuple,
-    list,
-    set,
-    frozenset,
-    type({}.items()),
-    type({}.values()),
-)
 _SHARE = 4  # copies take a quarter of the free memory at most: the call needs the rest
 _REACH = 10_000  # things looked at behind a function; a program has no more that a call changes
-
-
-def tensors(value: Any) -> Iterator[torch.Tensor]:
-    """Every tensor in a value: tuples, lists, mappings and their views, sets, dataclasses."""
-    import torch
-
-    seen: set[int] = set()
-    waiting = [value]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, torch.Tensor):
-            yield value
-            continue
-        inside = list(_inside(value))
-        if inside and id(value) not in seen:  # a list may hold itself
-            seen.add(id(value))
-            waiting += reversed(inside)
-
-
-def _inside(value: Any) -> Iterator[Any]:
-    if isinstance(value, Mapping):
-        yield from value.values()
-    elif isinstance(value, _COLLECTIONS):
-        yield from value
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            yield getattr(value, field.name, None)
-
-
-def renewed(value: Any) -> Any:
-    """The same tensors in new lists, dicts and sets, so that a call may append to what it gets."""
-    return _renewed(value, {})
-
-
-def _renewed(value: Any, done: dict[int, Any]) -> Any:
-    kind = type(value)
-    if id(value) in done:
-        return done[id(value)]
-    if kind is list:
-        done[id(value)] = new = []
-        new += [_renewed(item, done) for item in value]
-        return new
-    if kind is dict:
-        done[id(value)] = table = {}
-        table.update({key: _renewed(item, done) for key, item in value.items()})
-        return table
-    if kind is set:
-        return set(value)
-    if kind is tuple:
-        return tuple(_renewed(item, done) for item in value)
-    return value
 
 
 def module_of(function: Any) -> torch.nn.Module | None:
@@ -404,7 +345,7 @@ def _behind(value: Any) -> Iterator[Any]:
         if not _is_library(value.__module__):
             yield from _behind_function(value)
     elif isinstance(value, list | tuple | set | frozenset | dict):
-        yield from _inside(value)
+        yield from inside(value)
     elif not isinstance(value, ModuleType) and not _is_library(type(value).__module__):
         with contextlib.suppress(Exception):  # the user's own attributes may raise anything
             yield from list(vars(value).values())

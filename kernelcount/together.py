@@ -17,9 +17,10 @@ from kernelcount import noise
 from kernelcount.capture import WARM_UPS, Invocation, Progress, Subject, Way
 from kernelcount.memory import is_out_of_memory
 from kernelcount.model import Capture, Note, Numerics, Timing
+from kernelcount.nesting import tensors
 from kernelcount.probes import numerics, randomness, timing
 from kernelcount.probes.compiler import stance_kept
-from kernelcount.state import UserState, module_of, tensors
+from kernelcount.state import UserState, module_of
 from kernelcount.variants import VARIANTS
 
 _MOST_SETS = 1000
@@ -87,7 +88,7 @@ class _Run:
         """What holds while it is called."""
         return self._kind.during()
 
-    def results(self) -> tuple[list[Any], bool]:
+    def results(self) -> tuple[numerics.Results, bool]:
         """Copies of what a call gives and changes, and whether it draws random numbers.
 
         Each call begins with the same random numbers. Gradients count where it goes backward.
@@ -99,12 +100,11 @@ class _Run:
                 lambda: results.append(self._invocation(args, kwargs))
             )
             draws = drawn()
-        found = [*tensors(results)]
-        if self._state.mutated:
-            found += tensors((args, kwargs))
+        given = list(tensors((args, kwargs)))
+        changed = list(given) if self._state.mutated else []
         if self._subject.backward:
-            found += [t.grad for t in tensors((args, kwargs)) if t.is_leaf and t.grad is not None]
-        return numerics.kept(iter(found)), draws
+            changed += [t.grad for t in given if t.is_leaf and t.grad is not None]
+        return numerics.kept(results, given, changed), draws
 
     def reference(self) -> list[Any] | None:
         """What a call gives and changes in float64; None where the function does not run in it."""
@@ -152,32 +152,44 @@ def _compared(runs: Sequence[_Run], *, wanted: bool) -> list[Numerics | None]:
     """The results of each beside those of the first, which has none itself. Also takes memory.
 
     How far they are from the truth is found out where they differ, or where that is `wanted`.
+    Raises what the user's code raises, but for lack of memory: that may be for the copies' sake.
     """
     try:
-        expected, draws = runs[0].results()
-        compared: list[Numerics | None] = [None]
-        for run in runs[1:]:
-            got, also = run.results()
-            found = numerics.compare(expected, got)
-            if found.verdict == "different" and (draws or also):
-                found = Numerics("random", found.tensors)
-            elif found.verdict == "different" or wanted:
-                found = _with_reference(runs[0], expected, got, found)
-            compared.append(found)
-    except RuntimeError as error:
+        expected = runs[0].results()
+        rest = [_beside(runs[0], expected, run, wanted=wanted) for run in runs[1:]]
+    except Exception as error:
         if not is_out_of_memory(error):
             raise
         reason = "no memory to keep the results of two variants"
-        return [None, *[Numerics("unknown", 0, notes=(reason,)) for _ in runs[1:]]]
-    return compared
+        rest = [Numerics("unknown", 0, notes=(reason,)) for _ in runs[1:]]
+    return [None, *rest]
 
 
-def _with_reference(base: _Run, expected: list[Any], got: list[Any], found: Numerics) -> Numerics:
+def _beside(
+    base: _Run, expected: tuple[numerics.Results, bool], run: _Run, *, wanted: bool
+) -> Numerics:
+    """The results of one variant beside `expected`, those of the first."""
+    (first, draws), (got, also) = expected, run.results()
+    try:
+        found = numerics.compare_results(first, got)
+        if found.verdict == "different" and (draws or also):
+            return Numerics("random", found.tensors)
+        if found.verdict == "different" or wanted:
+            return _with_reference(base, first, got, found)
+    except (NotImplementedError, TypeError) as error:  # of tensors of a kind unknown here
+        reason = f"cannot be compared: {error}".partition("\n")[0]
+        return Numerics("unknown", len(got.tensors), notes=(reason,))
+    return found
+
+
+def _with_reference(
+    base: _Run, expected: numerics.Results, got: numerics.Results, found: Numerics
+) -> Numerics:
     exact = base.reference()
     if exact is None:
         return found
-    first, own = (numerics.error(exact, results) for results in (expected, got))
-    dtypes = {str(t.dtype).removeprefix("torch.") for t in got}
+    first, own = (numerics.error(exact, results.tensors) for results in (expected, got))
+    dtypes = {str(t.dtype).removeprefix("torch.") for t in got.tensors}
     return numerics.with_reference(found, first, own, dtypes.pop() if len(dtypes) == 1 else "")
 
 
@@ -200,8 +212,5 @@ def _imprecise(candidate: timing.Candidate) -> list[Note]:
     width = noise.half_width(candidate.samples)
     if width is not None and width <= noise.PRECISION:
         return []
-    known = "not known how precisely" if width is None else f"known to ±{width:.0%} only"
-    detail = (
-        f"the time of a call is {known}, not to ±{noise.PRECISION:.0%}: --seconds gives it more"
-    )
+    detail = f"the time of a call is not known to ±{noise.PRECISION:.0%}: --seconds gives it more"
     return [Note("imprecise", detail)]

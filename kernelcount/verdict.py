@@ -70,7 +70,7 @@ class _Call:
         self.verdict: Holding | None = None
         self.decided, self.reason = False, ""
         if call is None or call <= 0:
-            said = "the call was not timed: --seconds 1 times it"
+            said = "the call was not timed"
             self.evidence: tuple[Evidence, ...] = (Evidence("busy", reason=said),)
             return
         busy, copies = capture.busy_ns, _time_of_copies(capture)
@@ -104,15 +104,13 @@ def _launching(capture: Capture, call: float, gpu: Gpu, compiled: bool) -> Evide
     rates, launches = gpu.measured, capture.launches
     if launches is None:
         return Evidence("launching", reason="how much was launched is not known")
-    if compiled:
-        costs = (rates.compiled_ns, rates.launch_ns) if rates else (None, None)
-        fixed, each = costs
-    else:
-        fixed, each = 0.0, rates.eager_ns if rates else None
-    if fixed is None or each is None:
+    first = rates and (rates.compiled_ns if compiled else rates.eager_ns)
+    if rates is None or not first or not rates.eager_ns:
         said = "what launching costs here was not measured: kernelcount doctor measures it"
         return Evidence("launching", reason=said)
-    needed = fixed + launches * each
+    # A call of compiled code holds its first launch; what a further one costs there nobody has
+    # measured, and an op in eager code, which is a launch, stands for it.
+    needed = first + max(launches - 1, 0) * rates.eager_ns
     return Evidence("launching", needed, call, min(needed / call, 1.0), "measured")
 
 

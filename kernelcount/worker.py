@@ -213,8 +213,8 @@ class _Session:
         for variant in asked:
             variants.check_backend(variant)
         chosen, self.device_name = devices.choose(job.device)
-        if chosen.kind == "paper" and job.traces:
-            raise UsageError(paper.NO_TRACE)
+        if chosen.kind == "paper":
+            paper.check(job)
         if chosen.kind != "paper":
             self.device = chosen
         elif self.device is None:

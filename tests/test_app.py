@@ -110,7 +110,7 @@ def test_a_trace_keeps_a_name_without_a_suffix():
 def answer(job, *outcomes, said=()):
     """The answer to a job that had these outcomes."""
 
-    def runner(job, _):
+    def runner(job, *_):
         results = Results(job, dict(enumerate(outcomes)), {}, Environment(), dict(said))
         results.unwritten = ["--trace t.json: No space left on device"] if job.traces else []
         return results
@@ -132,15 +132,15 @@ def test_what_paper_says_stands_beside_what_was_measured():
             assert self.device == "NVIDIA H200"
             return {0: said} if outcomes[0] == FINE else {}
 
-    def runner(job, _, ready):
-        ready(Environment("NVIDIA H200", "cuda"))
+    def runner(job, _, beside):
+        beside.ready(Environment("NVIDIA H200", "cuda"))
         return Results(job, {0: FINE, 1: Unmeasured("compile", "lost")})
 
     report = app.run(Job(SPEC), runner, lambda _: None, OnPaper()).report
     assert report.runs[0].besides == (said, None)
 
 
-def on_an_h200(job, _):
+def on_an_h200(job, *_):
     """A runner that measures one kernel for a microsecond."""
     kernel = Records(
         (Work("k", "kernel", "add", (8,)),), (Lane("0", "7"),),
@@ -174,7 +174,7 @@ def test_without_rates_of_its_own_a_gpu_is_judged_by_those_of_its_data_sheet():
 def test_naming_a_card_means_paper():
     asked = []
 
-    def runner(job, _):
+    def runner(job, *_):
         asked.append(job.device)
         return Results(job, {0: FINE, 1: FINE})
 

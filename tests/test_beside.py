@@ -4,13 +4,14 @@ import time
 
 import pytest
 
+from kernelcount import paper
 from kernelcount.beside import Alongside, OnPaper
 from kernelcount.errors import Interrupted, KernelcountError
 from kernelcount.model import Beside, Capture, Environment, Job, Paper, Unmeasured
 from kernelcount.runners import Results
 
 H200 = Environment("NVIDIA H200", "cuda", "2.11.0")
-JOB = Job("m.py:f", device="cuda", traces=("e.json", "c.json"))
+JOB = Job("m.py:f", device="cuda", traces=("e.json", "c.json"), cold=True, reference=True)
 MEASURED = {0: Capture("eager"), 1: Unmeasured("compile", "lost")}
 EXPECTED = Capture("eager", basis="paper", paper=Paper(0, 0, False, 0, 0, 0, 0, 1))
 
@@ -19,11 +20,14 @@ class Started:
     """Stands for a job in the background."""
 
     def __init__(self, job):
-        self.job, self.cancelled = job, False
+        self.job, self.cancelled, self.rested = job, False, []
 
     def result(self, progress):
         progress("eager: on paper, call 3")
         return Results(self.job, {0: EXPECTED, 1: EXPECTED})
+
+    def rest(self, on):
+        self.rested.append(on)
 
     def cancel(self):
         self.cancelled = True
@@ -42,17 +46,29 @@ def begun(environment, start=Started):
         jobs.append(start(job))
         return jobs[-1]
 
-    with OnPaper(JOB, started) as paper:
-        paper.ready(environment)
-        found = paper.found(MEASURED, said.append)
+    with OnPaper(JOB, started) as beside:
+        beside.ready(environment)
+        found = beside.found(MEASURED, said.append)
     return jobs, found, said
 
 
 def test_what_is_measured_on_a_gpu_is_counted_on_paper_for_that_card():
     (job,), found, said = begun(H200)
-    assert (job.job.device, job.job.gpu, job.job.traces) == ("paper", "H200", ())
+    assert (job.job.device, job.job.gpu) == ("paper", "H200")
+    paper.check(job.job)  # none of what it refuses is asked of it
     assert found == {0: Beside(EXPECTED, same_calls=True)}
     assert said == ["on paper, eager: on paper, call 3"]
+
+
+def test_it_rests_while_times_are_taken_and_goes_on_to_its_end():
+    jobs = []
+    with OnPaper(JOB, lambda job: jobs.append(Started(job)) or jobs[-1]) as paper:
+        paper.timing(on=True)  # nothing has begun: nothing to rest
+        paper.ready(H200)
+        paper.timing(on=True)
+        assert jobs[0].rested == [True]
+        paper.found(MEASURED, str)
+    assert jobs[0].rested == [True, False]
 
 
 def test_an_error_on_paper_is_a_reason():
@@ -97,3 +113,38 @@ def test_a_job_that_is_given_up_ends_at_once(target):
     assert time.monotonic() - start < 20
     with pytest.raises(Interrupted):
         alongside.result(lambda _: None)
+
+
+def test_a_job_that_rests_does_nothing_until_it_goes_on(target, tmp_path):
+    ticks = tmp_path / "ticks"
+    path = target(f"""
+import time
+for _ in range(10_000):
+    with open({str(ticks)!r}, "a") as file:
+        file.write(".")
+    time.sleep(0.01)
+""")
+    alongside = Alongside(Job(f"{path}:f", device="paper", sizes=(4,)))
+    try:
+        wait_until(ticks.exists)
+        alongside.rest(on=True)
+        wait_until(lambda: not grows(ticks))
+        assert not grows(ticks)
+        alongside.rest(on=False)
+        wait_until(lambda: grows(ticks))
+    finally:
+        alongside.rest(on=True)
+        alongside.cancel()  # one that rests can be ended, too
+
+
+def grows(file):
+    before = file.stat().st_size
+    time.sleep(0.3)
+    return file.stat().st_size > before
+
+
+def wait_until(true, seconds=60):
+    until = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.05)

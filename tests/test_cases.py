@@ -9,7 +9,7 @@ from counting import CASES, codes, operations
 
 from kernelcount.errors import KernelcountError
 from kernelcount.model import Capture, Unmeasured
-from kernelcount.state import tensors
+from kernelcount.nesting import tensors
 
 QUICK = "compile:backend=eager"
 """Compiled as far as Dynamo goes, without a second of C++ for each graph."""

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
     {"boot", "errors", "model"},
-    {"ledger", "noise", "roofline"},
+    {"ledger", "noise", "rates", "roofline"},
     {
         "traces",
         "devices",
@@ -22,8 +22,10 @@ LAYERS = (
         "variants",
         "labels",
         "memory",
+        "nesting",
         "comparison",
         "verdict",
+        "crossover",
     },
     {"launches"},
     {"timeline", "operations", "paper", "probes", "state"},
@@ -38,11 +40,11 @@ LAYERS = (
     {"__main__"},
 )
 TORCH = {
-    "capture", "devices", "examination", "inputs", "paper", "probes", "state", "target", "together",
-    "variants", "worker",
+    "capture", "devices", "examination", "inputs", "nesting", "paper", "probes", "state", "target",
+    "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
-HEAVY = ("torch", "rich", "yaml", "msgspec", "typer")
+HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")
 
 
 def _room(path: Path) -> str:
@@ -87,7 +89,7 @@ def test_imports_go_down_only(path):
 def test_torch_and_rich_stay_in_the_rooms_that_need_them(path):
     names = {name.split(".")[0] for name in _imports(path)}
     assert "torch" not in names or _room(path) in TORCH
-    assert "rich" not in names or _room(path) in RICH
+    assert not names & {"rich", "matplotlib", "plotille"} or _room(path) in RICH
 
 
 @pytest.mark.parametrize("path", _files(), ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -96,7 +98,8 @@ def test_torch_rich_and_yaml_are_loaded_where_they_are_used(path):
     top = [n for n in body if isinstance(n, ast.Import | ast.ImportFrom)]
     names = {a.name for n in top if isinstance(n, ast.Import) for a in n.names}
     names |= {n.module or "" for n in top if isinstance(n, ast.ImportFrom)}
-    assert not {n.split(".")[0] for n in names} & {"torch", "rich", "yaml"}
+    heavy = {"torch", "rich", "yaml", "matplotlib", "plotille"}
+    assert not {n.split(".")[0] for n in names} & heavy
 
 
 def test_no_module_bears_the_name_of_a_public_function():

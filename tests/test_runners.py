@@ -238,7 +238,11 @@ def test_a_job_that_fails_after_some_outcomes_keeps_them():
 
 def test_the_environment_is_told_once_before_anything_is_measured():
     told = []
-    listener = runners._Listener(Results(Job("f.py:f")), lambda _: None, told.append)
+
+    class Companion:
+        ready = told.append
+
+    listener = runners._Listener(Results(Job("f.py:f")), lambda _: None, Companion)
     cpu = Environment("CPU", "cpu")
     for _ in range(2):
         listener.take(worker.Ready(cpu, Target("f.py:f")))

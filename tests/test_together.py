@@ -1,10 +1,13 @@
 """What is said of variants beside each other: times in turn, results, memory; counts stay."""
 
 import pytest
+from cases.FC52_return_kinds import EXPECT
 from counting import CASES, codes
 
-from kernelcount import comparison
+from kernelcount import comparison, runners
 from kernelcount.devices import fake as fake_device
+from kernelcount.model import Job
+from kernelcount.probes import numerics
 
 HEAD = "from kernelcount.devices.fake import launch, allocate\n"
 
@@ -92,6 +95,30 @@ def test_inputs_that_fit_into_the_cache_are_told_unless_it_is_kept_cold(fake, mo
     assert "served-by-l2" not in codes(fake(text, sizes=(64,))[0])
 
 
+def test_who_does_something_else_meanwhile_is_told_when_times_are_taken(target, monkeypatch):
+    monkeypatch.setenv("KERNELCOUNT_FAKE_DEVICE", "1")
+    path = target(HEAD + "def f(x): launch('k')")
+    told = []
+
+    class Other:
+        def ready(self, environment):
+            told.append(environment.kind)
+
+        def timing(self, on):
+            told.append(on)
+
+    job = Job(f"{path}:f", sizes=(4, 5), variants=("eager",), device="fake", seconds=0.01)
+    runners.in_process(job, lambda _: None, Other())
+    assert told == ["fake", True, False, True]
+
+
+def test_a_call_that_takes_longer_than_allowed_is_made_few_times_more(fake):
+    text = "calls = []\ndef f(x):\n    launch('k'); calls.append(1); time.sleep(0.05)\ng = f"
+    seldom, _ = fake(f"import time\n{text}", seconds=0.01)
+    assert len(seldom.timing.samples_ns) == 1
+    assert codes(seldom) == ["imprecise"]
+
+
 def test_without_seconds_nothing_is_timed(fake):
     one, _ = fake("def f(x): launch('k')\ng = f", seconds=0)
     assert one.timing is one.numerics is one.peak_memory is None
@@ -172,15 +199,95 @@ def test_gradients_are_results_where_it_goes_backward(results):
     ("file", "name", "verdict"),
     [
         ("FC47_dropout.py", "drop", "random"),
+        ("FC48_inplace_input.py", "bump_", "equal"),
         ("FC48_inplace_input.py", "grow_", "equal"),
-        ("FC52_return_kinds.py", "ret_modelout", "equal"),
-        ("FC52_return_kinds.py", "ret_none", "nothing"),
+        ("FC50_bf16_chain.py", "rotary", "close"),
+        ("FC50_bf16_chain.py", "amax_scale", "equal"),
+        ("FC51_nan_and_inf.py", "masked_softmax", "close"),
         ("FC55_strided_inputs.py", "floor_div", "equal"),
+        ("FC55_strided_inputs.py", "copy_t", "equal"),
     ],
 )
 def test_field_cases_compiled_beside_eager(count, file, name, verdict):
     found = count(f"{CASES / file}:{name}", "eager", "compile", seconds=0.01)["compile"]
     assert found.numerics.verdict == verdict
+    assert found.numerics.tensors > 0
+    expected = {"masked_softmax": "8 NaN in the same places", "floor_div": "strides"}.get(name, "")
+    assert any(expected in note for note in found.numerics.notes) or not expected
+
+
+def test_bf16_that_rounds_is_held_against_float64(count):
+    spec = f"{CASES / 'FC50_bf16_chain.py'}:rotary"
+    found = count(spec, "eager", "compile", seconds=0.01, reference=True)["compile"].numerics
+    assert 0 < found.error < found.base_error < 0.016
+
+
+@pytest.mark.parametrize("name", EXPECT)
+def test_every_kind_of_result_is_compared(count, name):
+    spec = f"{CASES / 'FC52_return_kinds.py'}:{name}"
+    found = count(spec, "eager", "compile:backend=eager", seconds=0.01)
+    numerics = found["compile:backend=eager"].numerics
+    assert numerics.tensors == EXPECT[name]
+    assert numerics.verdict == ("equal" if EXPECT[name] else "nothing")
+    shares = "the result shares memory with an argument"
+    assert (shares in numerics.notes) == (name in ("ret_input", "ret_view"))
+
+
+def test_a_remembered_result_is_no_winner(count):
+    spec = f"{CASES / 'FC59_memoised_result.py'}:sly_softmax"
+    found = count(spec, "eager", seconds=0.01)["eager"]
+    assert "memoised" in codes(found)
+    assert found.timing is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("[enforce fail] you tried to allocate 40 bytes"), MemoryError()],
+    ids=["torch's", "Python's"],
+)
+def test_where_the_copies_find_no_room_the_times_stand(count, target, monkeypatch, error):
+    def no_room(*_):
+        raise error
+
+    monkeypatch.setattr(numerics, "compare_results", no_room)
+    path = target("def f(x): return x + 1\ng = f")
+    found = count(f"{path}:f", "eager", f"{path}:g", sizes=(8,), seconds=0.05)[f"{path}:g"]
+    assert found.numerics.verdict == "unknown"
+    assert "no memory" in found.numerics.notes[0]
+    assert found.timing is not None
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_the_users_settings_are_as_they_were_also_after_an_error(count, target, raises):
+    import torch
+
+    path = target(f"""
+calls = 0
+def f(x):
+    global calls
+    calls += 1
+    torch.set_default_dtype(torch.float64)
+    torch.use_deterministic_algorithms(True)
+    torch.compiler.set_stance("force_eager")
+    torch.set_grad_enabled(False)
+    torch.manual_seed(1)
+    if {raises} and calls > 7:
+        raise ValueError
+    return x + 1
+""")
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    found = count(f"{path}:f", "eager", sizes=(8,), seconds=0.05)["eager"]
+    assert ("not-timed" in codes(found)) == raises
+    assert torch.get_default_dtype() is torch.float32
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert torch.is_grad_enabled()
+    assert torch.equal(torch.get_rng_state(), before)
+    compiled = []
+    torch.compile(lambda x: x + 1, backend=lambda graph, _: compiled.append(1) or graph)(
+        torch.ones(1)
+    )
+    assert compiled
 
 
 def test_the_users_random_numbers_gradients_and_settings_are_as_they_were(count, target):

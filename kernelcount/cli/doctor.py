@@ -25,7 +25,7 @@ def doctor(
         Path | None, typer.Option("--output", metavar="FILE", help="Write the result here.")
     ] = None,
 ) -> None:
-    """Say what can be measured on this machine, what cannot, and why."""
+    """Say what can be measured on this machine, what cannot, and why; and what its GPU reaches."""
     from kernelcount import app
     from kernelcount.cli import output as out
     from kernelcount.render import doctor as render

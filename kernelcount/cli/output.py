@@ -39,8 +39,13 @@ def have_standard_streams() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
 
 
-def show(answer: Answer, form: str, output: Path | None, *, full: bool = False) -> NoReturn:
-    """Print the report, or write it to `output`; say the rest on stderr; exit with its code."""
+def show(
+    answer: Answer, form: str, output: Path | None, *, full: bool = False, plotted: bool = False
+) -> NoReturn:
+    """Print the report, or write it to `output`; say the rest on stderr; exit with its code.
+
+    `plotted`: with a plot of the sweep below it, which goes to the terminal in any case.
+    """
     from kernelcount.render import render
 
     colour = form == "table" and output is None and _colour()
@@ -52,11 +57,24 @@ def show(answer: Answer, form: str, output: Path | None, *, full: bool = False) 
             problem = f"--output {output}: {error.strerror}"
             answer = replace(answer, unwritten=(*answer.unwritten, problem))
             output = None  # better here than nowhere
+    shown = [text] if output is None else []
+    if plotted:
+        answer, drawn = _plot(answer)
+        shown += [drawn] if drawn else []
     for line in (*answer.said, *answer.unwritten):
         tell(line)
-    if output is None:
-        write(text)
+    if shown:
+        write("\n".join(shown))
     sys.exit(answer.exit_code)
+
+
+def _plot(answer: Answer) -> tuple[Answer, str]:
+    """The plot for the terminal; where there is none, the answer says why."""
+    from kernelcount import app
+    from kernelcount.render.plot import terminal
+
+    drawn = terminal(answer.report, width=_width(None), colour=_colour())
+    return (answer, drawn) if drawn else (app.undrawn(answer), "")
 
 
 def hand_over(text: str, output: Path | None, said: str, code: int) -> NoReturn:

@@ -65,7 +65,7 @@ def run(
         typer.Option(
             "--seconds", metavar="S", help="Time calls, compare results: for so long. 0: don't."
         ),
-    ] = 0.0,
+    ] = 1.0,
     reference: Annotated[
         bool, typer.Option("--reference", help="Hold results against the same in float64.")
     ] = False,
@@ -91,6 +91,14 @@ def run(
         bool,
         typer.Option("--no-paper", help="On a GPU: leave out the count on paper, and transfers."),
     ] = False,
+    plot: Annotated[
+        str | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="Plot times over several sizes: FILE.svg, FILE.png, or - to see it here.",
+        ),
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="All kernels, by their full names.")] = False,
 ) -> None:
     """Count a function's kernels, eager beside torch.compile."""
@@ -104,7 +112,8 @@ def run(
         out.check_format(form)
         specs_given = [target, *(variant or ())]
         reads = [Path(spec.rpartition(":")[0]) for spec in specs_given]
-        app.check_files(reads, output=output, save=save, trace=trace)
+        drawn = Path(plot) if plot not in (None, "-") else None
+        app.check_files(reads, output=output, save=save, trace=trace, plot=drawn)
         sizes = specs.parse_sizes(size) if size is not None else ()
         names = tuple(variant or variants.DEFAULT)
         job = Job(
@@ -126,8 +135,11 @@ def run(
             cold=cold,
             traces=app.trace_files(trace.absolute(), names, sizes) if trace else (),
         )
+        app.check_plot(plot, job, form)
         with out.status() as progress, OnPaper(job) as beside:
             answer = app.run(job, runners.in_worker, progress, None if no_paper else beside)
     except KernelcountError as error:
         out.fail(error, form, "run")
-    out.show(app.save(answer, save) if save else answer, form, output, full=full)
+    answer = app.save(answer, save) if save else answer
+    answer = app.draw(answer, drawn) if drawn else answer
+    out.show(answer, form, output, full=full, plotted=plot == "-")

@@ -47,7 +47,20 @@ def _found(nvml: Any, uuid: str) -> Iterator[Note]:
     ask = getattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", None)
     ask = ask or nvml.nvmlDeviceGetCurrentClocksThrottleReasons
     bits = ask(handle)
-    yield from (note for bit, note in REASONS.items() if bits & bit)
+    clocks = _clocks(nvml, handle)
+    for bit, note in REASONS.items():
+        if bits & bit:
+            yield Note(note.code, note.detail + clocks)
     # A container does not see the process numbers of its host, so they are counted, not compared.
     if len(nvml.nvmlDeviceGetComputeRunningProcesses(handle)) > 1:
         yield Note("gpu-shared", "another process uses the GPU: times may be longer than need be")
+
+
+def _clocks(nvml: Any, handle: Any) -> str:
+    """The clock of the multiprocessors and the most it can be, as far as NVML tells."""
+    try:
+        now = nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)
+        most = nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM)
+    except nvml.NVMLError:
+        return ""
+    return f" ({now} of {most} MHz)"

@@ -18,7 +18,7 @@ Say = Callable[[str, Any], None]
 
 
 def main(descriptor: int, wanted: str) -> None:
-    """Look, and record an atlas at `wanted` if it names a file; tell all as lines of JSON."""
+    """Look, measure, and record an atlas at `wanted` if it names a file; all as lines of JSON."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     with os.fdopen(descriptor, "w", encoding="ascii", buffering=1) as pipe:
 
@@ -39,8 +39,28 @@ def _examine(say: Say, wanted: Path | None) -> None:
     with tempfile.TemporaryDirectory(prefix="kernelcount-") as folder:
         for check in checks.all_checks(Path(folder)):
             say("check", asdict(check))
+        _measure(say)
         if wanted is not None:
             _record(say, wanted, Path(folder))
+
+
+def _measure(say: Say) -> None:
+    """The rates of the GPU here, if there is one; and keep them."""
+    from kernelcount import rates
+    from kernelcount.examination import checks, microbenchmarks
+
+    gpu = checks.found_gpu()
+    if gpu is None:
+        return say("unrated", "there is no GPU here")
+    try:
+        found = microbenchmarks.measure(*gpu, lambda text: say("progress", text))
+    except NotMeasuredError as error:
+        return say("unrated", str(error))
+    say("rates", asdict(found))
+    try:
+        return say("kept", f"kept in {rates.keep(found)}")
+    except KernelcountError as error:
+        return say("kept", f"not kept: {error}")
 
 
 def _record(say: Say, wanted: Path, scratch: Path) -> None:

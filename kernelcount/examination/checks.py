@@ -11,6 +11,7 @@ from pathlib import Path
 from kernelcount import devices
 from kernelcount.devices.base import MARK, Device
 from kernelcount.errors import KernelcountError, NotMeasuredError
+from kernelcount.examination import counters
 from kernelcount.model import Capture, Check
 from kernelcount.paper import adapter, atlas
 from kernelcount.reading import read_trace
@@ -33,12 +34,22 @@ def all_checks(scratch: Path) -> Iterator[Check]:
     yield _compiler(gpu)
     yield _paper()
     yield _atlas()
+    yield counters.check(gpu)
 
 
 def found_gpu() -> tuple[Device, str] | None:
     """The GPU here and torch's name for it, or None."""
     name = next((n for n in _GPUS if devices.DEVICES[n].missing() is None), None)
     return None if name is None else devices.parse(name)
+
+
+def multiprocessors(device: Device, name: str) -> int | None:
+    """How many a GPU has that torch calls `name`; None where torch does not say so."""
+    import torch
+
+    if device.kind != "cuda":
+        return None
+    return int(torch.cuda.get_device_properties(name).multi_processor_count)
 
 
 def _torch() -> Check:

@@ -1,7 +1,7 @@
 """Have a process of its own look at this machine, so that this one imports no torch.
 
-It says what it finds on a pipe, a line of JSON each: what it is at, a check, what was recorded, why
-it failed, that it is done. Whatever else it prints goes to stderr.
+It says what it finds on a pipe, a line of JSON each: what it is at, a check, what the GPU reaches,
+what was recorded, why it failed, that it is done. Whatever else it prints goes to stderr.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import subprocess
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from kernelcount import boot
 from kernelcount.errors import NotMeasuredError
-from kernelcount.model import Check, Diagnosis
+from kernelcount.model import Check, Diagnosis, Rates
 
 _START = """
 from kernelcount.examination.__main__ import main
@@ -26,7 +27,7 @@ main({descriptor}, {wanted!r})
 
 
 def examine(wanted: Path | None, progress: Callable[[str], None]) -> Diagnosis:
-    """Every check, and with `wanted` an atlas recorded there."""
+    """Every check, the rates of the GPU, and with `wanted` an atlas recorded there."""
     reading, writing = os.pipe()
     start = _START.format(
         descriptor=writing,
@@ -60,13 +61,21 @@ def _listened(lines: Iterable[str], progress: Callable[[str], None]) -> tuple[Di
             progress(value)
         elif kind == "check":
             diagnosis = replace(diagnosis, checks=(*diagnosis.checks, Check(**value)))
-        elif kind == "recorded":
-            diagnosis = replace(diagnosis, recorded=value)
+        elif kind == "rates":
+            diagnosis = replace(diagnosis, rates=_rates(value))
+        elif kind in ("recorded", "unrated", "kept"):
+            diagnosis = replace(diagnosis, **{kind: value})
         elif kind == "failed":
             diagnosis = replace(diagnosis, code=value[0], said=value[1])
         else:
             return diagnosis, True
     return diagnosis, False
+
+
+def _rates(value: Any) -> Rates:
+    from kernelcount import rates  # which loads msgspec
+
+    return rates.from_plain(value)
 
 
 def _cut_short(diagnosis: Diagnosis, code: int) -> Diagnosis:

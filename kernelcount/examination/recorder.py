@@ -16,6 +16,7 @@ from typing import Any
 from kernelcount.devices.base import Device
 from kernelcount.errors import KernelcountError, NotMeasuredError, UsageError
 from kernelcount.examination.cases import Case, all_cases
+from kernelcount.examination.checks import multiprocessors
 from kernelcount.model import Capture
 from kernelcount.paper import adapter, atlas, classes, rules
 from kernelcount.paper.atlas import Atlas, Entry
@@ -94,16 +95,8 @@ def record(
     if not measured:
         raise NotMeasuredError("none of the ops could be recorded on this device")
     where = device.environment()
-    card = atlas.card_called(where.device or "", _multiprocessors(device, name))
+    card = atlas.card_called(where.device or "", multiprocessors(device, name))
     return Atlas(card, where.torch or "", torch.version.cuda, tuple(entries(measured)))
-
-
-def _multiprocessors(device: Device, name: str) -> int | None:
-    import torch
-
-    if device.kind != "cuda":
-        return None
-    return int(torch.cuda.get_device_properties(name).multi_processor_count)
 
 
 def _ready(case: Case, name: str) -> _Ready | None:

@@ -7,11 +7,13 @@ unit in the last place (ULP) is the distance of two neighbouring numbers of the 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import isclose, isnan
 from typing import TYPE_CHECKING, Any
 
 from kernelcount.model import Numerics
+from kernelcount.nesting import leaves
 
 if TYPE_CHECKING:
     import torch
@@ -27,6 +29,22 @@ TOLERANCES = {
 """Relative and absolute tolerance: torch.testing.assert_close; any other dtype must be equal."""
 
 _INTEGERS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
+
+_PIECE = 1 << 24
+"""Elements that are compared at once: 128 MB of float64, whatever the size of the whole."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a call gave and changed, in copies that no later call can change.
+
+    `numbers`: Python's own among what it gave. `shared`: which of the tensors that it gave lie in
+    the memory of an argument.
+    """
+
+    tensors: tuple[torch.Tensor, ...]
+    numbers: tuple[complex, ...] = ()
+    shared: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,6 +94,50 @@ def compare(expected: Sequence[Any], got: Sequence[Any]) -> Numerics:
         max(ulps, default=None),
         tuple(notes),
     )
+
+
+def compare_results(expected: Results, got: Results) -> Numerics:
+    """Hold tensors, Python's numbers and who shares memory with an argument against the first's.
+
+    Numbers are held to the tolerance of float32: they may have come out of any tensor.
+    """
+    found = compare(expected.tensors, got.tensors)
+    notes = [*found.notes, *_sharing(expected, got)]
+    unlike = [
+        f"{other!r} instead of {one!r}"
+        for one, other in zip(expected.numbers, got.numbers, strict=False)
+        if not _is_near(one, other)
+    ]
+    if len(expected.numbers) != len(got.numbers):
+        unlike.append(f"{len(got.numbers)} numbers instead of {len(expected.numbers)}")
+    if unlike:
+        return replace(found, verdict="different", notes=(*notes, unlike[0]))
+    if expected.numbers and found.verdict == "nothing":
+        notes.append(f"no tensor; {len(got.numbers)} of Python's numbers agree")
+    return replace(found, notes=tuple(notes))
+
+
+def _is_near(one: complex, other: complex) -> bool:
+    parts = ((one.real, other.real), (one.imag, other.imag))
+    relative, absolute = TOLERANCES["float32"]
+    return all(
+        isclose(a, b, rel_tol=relative, abs_tol=absolute) or (isnan(a) and isnan(b))
+        for a, b in parts
+    )
+
+
+def _sharing(expected: Results, got: Results) -> list[str]:
+    notes = []
+    for i in sorted({*expected.shared, *got.shared}):
+        what = f"result {i + 1}" if len(got.tensors) > 1 else "the result"
+        shares = f"{what} shares memory with an argument"
+        if i in expected.shared and i in got.shared:
+            notes.append(shares)
+        else:
+            notes.append(
+                f"{shares} here alone" if i in got.shared else f"{shares} in the first alone"
+            )
+    return notes
 
 
 def error(reference: Sequence[torch.Tensor], got: Sequence[torch.Tensor]) -> float | None:
@@ -133,15 +195,34 @@ def doubled(value: Any) -> Any:
     return value
 
 
-def kept(values: Iterator[torch.Tensor]) -> list[torch.Tensor]:
-    """Copies of tensors, with their strides, that no later call can change."""
-    return [_copy(t) for t in values]
+def kept(result: Any, given: Any, changed: Iterable[torch.Tensor] = ()) -> Results:
+    """What a call gave, being `given` its arguments, and the tensors that it has `changed`."""
+    import torch
+
+    found = list(leaves(result))
+    gave = [leaf for leaf in found if isinstance(leaf, torch.Tensor)]
+    theirs = {_place(leaf) for leaf in leaves(given) if isinstance(leaf, torch.Tensor)} - {None}
+    return Results(
+        tuple(map(_copy, [*gave, *changed])),
+        tuple(n for n in found if isinstance(n, int | float | complex) and type(n) is not bool),
+        tuple(i for i, t in enumerate(gave) if _place(t) in theirs),
+    )
+
+
+def _place(tensor: torch.Tensor) -> int | None:
+    """Where its memory is; None for what has none of its own, such as a sparse tensor."""
+    try:
+        return tensor.untyped_storage().data_ptr() or None
+    except (NotImplementedError, RuntimeError):
+        return None
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
     import torch
 
     tensor = tensor.detach()
+    if tensor.layout is not torch.strided:
+        return tensor.to_dense().clone()
     copy = torch.empty_strided(
         tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
     )
@@ -170,6 +251,31 @@ def _plain(value: Any) -> str:
 
 
 def _pair(one: torch.Tensor, other: torch.Tensor) -> _Pair:
+    """How two tensors differ, found out piece by piece: both may fill the memory but for little."""
+    pairs = [_of_piece(*piece) for piece in _pieces(one, other)]
+    ulps = [p.ulps for p in pairs if p.ulps is not None]
+    return _Pair(
+        all(p.equal for p in pairs),
+        all(p.close for p in pairs),
+        max(p.absolute for p in pairs),
+        max(p.relative for p in pairs),
+        max(ulps, default=None),
+        sum(p.nan for p in pairs),
+        any(p.misplaced for p in pairs),
+    )
+
+
+def _pieces(one: torch.Tensor, other: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Views of at most `_PIECE` elements; halves of the longest dimension."""
+    if one.numel() <= _PIECE:
+        yield one, other
+        return
+    longest = max(range(one.dim()), key=lambda dim: one.shape[dim])
+    for halves in zip(one.chunk(2, longest), other.chunk(2, longest), strict=True):
+        yield from _pieces(*halves)
+
+
+def _of_piece(one: torch.Tensor, other: torch.Tensor) -> _Pair:
     import torch
 
     nan = (one.isnan() & other.isnan()) if _is_inexact(one) else torch.zeros((), dtype=torch.bool)

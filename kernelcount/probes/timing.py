@@ -49,15 +49,18 @@ class Candidate:
 def in_turn(candidates: Sequence[Candidate], device: Device, seconds: float) -> None:
     """Time all candidates: nanoseconds a call, one for each turn, into their `samples`.
 
-    Ends when every median is known to `noise.PRECISION`, or after so many `seconds`. Raises what a
-    call raises.
+    Ends when every median is known to `noise.PRECISION`, or after so many `seconds`; calls that
+    take longer than that are made once each. Raises what a call raises.
     """
     until = time.monotonic() + seconds
     empty = median(device.time([]) for _ in range(_STEADY))
-    for candidate in candidates:
-        _size(candidate, device, empty)
-    if time.monotonic() < until:
-        _warm_up(candidates, device, until)
+    took = [_size(candidate, device, empty) for candidate in candidates]
+    if time.monotonic() > until:
+        for candidate, once in zip(candidates, took, strict=True):
+            candidate.samples.append(once)
+            candidate.batch = 1
+        return
+    _warm_up(candidates, device, until)
     order = list(candidates)
     while True:
         for candidate in order:
@@ -67,15 +70,15 @@ def in_turn(candidates: Sequence[Candidate], device: Device, seconds: float) -> 
             return
 
 
-def _size(candidate: Candidate, device: Device, empty: float) -> None:
-    """Find how many calls hide what a batch costs beside them."""
-    if candidate.between is not None:
-        return
+def _size(candidate: Candidate, device: Device, empty: float) -> float:
+    """Find how many calls hide what a batch costs beside them; gives what a call took."""
     wanted = empty / (noise.PRECISION * _UNSEEN)
     once = _turn(candidate, device)
     if once < _LONG:
         once = min(once, _turn(candidate, device))  # the first call may load a kernel
-    candidate.batch = max(1, min(_LARGEST, ceil(wanted / max(once, 1.0))))
+    if candidate.between is None:
+        candidate.batch = max(1, min(_LARGEST, ceil(wanted / max(once, 1.0))))
+    return once
 
 
 def _warm_up(candidates: Sequence[Candidate], device: Device, until: float) -> None:

@@ -235,11 +235,25 @@ def _spoilt(entries: Sequence[Figures]) -> Iterator[Statement]:
         unstable = entry.capture and entry.capture.stable is False
         if unstable and "unstable" not in note_codes(entry.notes):
             details.append("repeated calls did not launch the same kernels")
+        details += _unlike(entry)
         for detail in details:
             about.setdefault(prose(detail), []).append(entry.name)
     for detail, names in about.items():
         whose = _whose(names, entries)
         yield Statement(f"Careful{' with ' if whose else ': '}{whose}{detail}", loud=True)
+
+
+def _unlike(entry: Figures) -> list[str]:
+    """Say that its results are not those of the first variant, and how."""
+    found = entry.numerics
+    if found is None or found.verdict not in ("different", "unknown"):
+        return []
+    if found.verdict == "unknown":
+        return [f"its results could not be compared: {'; '.join(found.notes)}"]
+    how = [*found.notes]
+    if found.max_abs is not None:
+        how.insert(0, f"by {found.max_abs:.2g} at the most")
+    return [f"its results differ from those of the first variant: {'; '.join(how)}"]
 
 
 def _is_left(entry: Figures, note: Note) -> bool:

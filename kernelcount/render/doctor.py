@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from kernelcount.model import Check, Diagnosis
+from kernelcount.model import Check, Diagnosis, Environment, Rates
+from kernelcount.rates import FIGURES, PRECISIONS, figures
 from kernelcount.render.json import SCHEMA, text_of
-from kernelcount.render.layout import Line, cells, pad, paint, wrap
-from kernelcount.render.wording import clean
+from kernelcount.render.layout import Line, cells, columns, pad, paint, wrap
+from kernelcount.render.wording import clean, duration, plural, rate, setting
 
 FORMS = ("table", "json")
+UNKNOWN = "unknown"
 
 
 def render(diagnosis: Diagnosis, *, form: str, width: int = 80, colour: bool = False) -> str:
@@ -26,7 +28,7 @@ def _document(diagnosis: Diagnosis) -> dict[str, Any]:
         "schema": SCHEMA,
         "command": "doctor",
         "checks": [{**asdict(c), "remedy": c.remedy or None} for c in diagnosis.checks],
-        "rates": {},
+        "rates": _rates(diagnosis),
     }
     if diagnosis.recorded:
         document["recorded"] = diagnosis.recorded
@@ -35,12 +37,79 @@ def _document(diagnosis: Diagnosis) -> dict[str, Any]:
     return document
 
 
+def _rates(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Every figure, null where it is not known, and why: none is ever zero."""
+    found = diagnosis.rates
+    if found is None and not diagnosis.unrated:
+        return {}  # nobody came to it
+    values = dict.fromkeys(FIGURES) if found is None else figures(found)
+    reasons = dict(found.missing) if found else dict.fromkeys(FIGURES, diagnosis.unrated)
+    shown = {name: None if value is None else round(value) for name, value in values.items()}
+    return {
+        "device": found.device if found else None,
+        "torch": found.torch if found else None,
+        "multiprocessors": found.multiprocessors if found else None,
+        **{name: value for name, value in shown.items() if "." not in name},
+        "matmul": {precision: shown[f"matmul.{precision}"] for precision in PRECISIONS},
+        "unmeasured": reasons,
+        "notes": [asdict(note) for note in found.notes] if found else [],
+        "measured_at": found.measured_at if found else None,
+        "kept": diagnosis.kept or None,
+    }
+
+
 def _lines(diagnosis: Diagnosis, width: int) -> Iterator[Line]:
     names = max((cells(check.name) for check in diagnosis.checks), default=0)
     for check in diagnosis.checks:
         yield from _check(check, names, width)
+    if diagnosis.rates is not None:
+        yield from _block(diagnosis.rates, diagnosis.kept, width)
+    elif diagnosis.unrated:
+        yield ()
+        for part in wrap(clean(f"no rates were measured: {diagnosis.unrated}"), width):
+            yield ((part, ""),)
     for part in wrap(clean(diagnosis.recorded), width):
         yield ((part, ""),)
+
+
+_TITLES = {
+    "copy": "copy, DRAM",
+    "copy_l2": "copy, L2 cache",
+    **{f"matmul.{precision}": f"matmul, {precision}" for precision in PRECISIONS},
+    "launch_ns": "kernel in a CUDA graph",
+    "eager_ns": "eager op, on the CPU",
+    "compiled_ns": "compiled call, on the CPU",
+}
+
+
+def _block(rates: Rates, kept: str, width: int) -> Iterator[Line]:
+    """What the GPU reaches, a figure a line, or why it is not known."""
+    where = setting(Environment(rates.device, torch=rates.torch))
+    head = f"{where} · {plural(rates.multiprocessors, 'multiprocessor')}"
+    yield ()
+    for part in wrap(clean(f"measured on {head}, {rates.measured_at}"), width):
+        yield ((part, "bold"),)
+    reasons = dict(rates.missing)
+    values = [(name, _figure(name, value)) for name, value in figures(rates).items()]
+    margin = "  "
+    for (name, value), row in zip(
+        values, columns([(_TITLES[n], v) for n, v in values], "lr"), strict=True
+    ):
+        yield ((margin + row, ""),)
+        if value == UNKNOWN:
+            for part in wrap(clean(reasons.get(name, "")), width - 2 * len(margin)):
+                yield ((margin * 2 + part, "dim"),)
+    for text in (*(note.detail for note in rates.notes), kept):
+        for part in wrap(clean(text), width):
+            yield ((part, ""),)
+
+
+def _figure(name: str, value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    if name.endswith("_ns"):
+        return duration(value)
+    return rate(value, "B" if name.startswith("copy") else "FLOP")
 
 
 def _check(check: Check, names: int, width: int) -> Iterator[Line]:

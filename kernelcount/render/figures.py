@@ -28,7 +28,7 @@ from kernelcount.model import (
     Verdict,
     note_codes,
 )
-from kernelcount.render.wording import clean, duration, ratio, setting, size
+from kernelcount.render.wording import clean, duration, plural, ratio, setting, size
 
 UNDERSTATED = frozenset({"incomplete", "generated-unknown"})
 """Notes which say that more ran than was counted, or may have."""
@@ -275,19 +275,24 @@ def side_by_side(entries: Sequence[Figures]) -> list[Line]:
         lines.append(Line("kernel time", sums, remark))
         if busy != sums:
             lines.append(Line("busy", busy, "overlap counted once"))
+    alone = len(entries) == 2  # noqa: PLR2004  one variant beside the first
     if called:
         cells = tuple(
             "unknown" if e.call_time_ns is None else duration(e.call_time_ns) for e in entries
         )
-        lines.append(Line("time per call", cells, _speeds(entries)))
+        lines.append(Line("time per call", cells, _speed(entries[1]) if alone else ""))
+    if not alone and any(e.speed for e in entries):
+        lines.append(Line(f"beside {entries[0].title}", tuple(map(verdict, entries))))
     if any(_first_call(e) for e in entries) and called:
         cells = tuple(duration(_first_call(e)) for e in entries)
         lines.append(Line("first call", cells, _paid_off(entries)))
+        lines += _compiling(entries)
     if any(e.peak_memory is not None for e in entries):
         cells = tuple("unknown" if e.peak_memory is None else size(e.peak_memory) for e in entries)
         lines.append(Line("peak memory", cells, "above the inputs"))
     if any(e.numerics for e in entries):
-        lines.append(Line("result", tuple(_result(e) for e in entries)))
+        remark = _of_result(entries[1].numerics) if alone else ""
+        lines.append(Line("result", tuple(_result(e) for e in entries), remark))
     return lines
 
 
@@ -301,6 +306,16 @@ def _result(entry: Figures) -> str:
     if found.verdict == "different" and found.max_abs is not None:
         return f"differs, {found.max_abs:.2g}"
     return {"nothing": "none", "different": "differs"}.get(found.verdict, found.verdict)
+
+
+def _of_result(found: Numerics | None) -> str:
+    """What is to be said of a result that is right, and how near to the truth it is."""
+    if found is None or found.verdict not in ("equal", "close"):
+        return ""
+    said = list(found.notes)
+    if found.error is not None and found.base_error is not None:
+        said.insert(0, f"off by {found.error:.2g}, first {found.base_error:.2g}")
+    return "; ".join(map(clean, said))
 
 
 def _first_call(entry: Figures) -> int | None:
@@ -322,16 +337,30 @@ def _paid_off(entries: Sequence[Figures]) -> str:
     return f"pays off after {ceil((then - first) / gain):,} calls"
 
 
-def _speeds(entries: Sequence[Figures]) -> str:
-    """How the one other variant's time compares, and how precisely that is known."""
-    if len(entries) != 2 or entries[1].speed is None:  # noqa: PLR2004
-        return ""
-    speed = entries[1].speed
-    if speed.verdict == "no difference":
-        return "no difference"
-    factor = speed.ratio if speed.verdict == "faster" else 1 / speed.ratio
-    within = (speed.high - speed.low) / 2 / speed.ratio
-    return f"{ratio(factor)} {speed.verdict}, ±{within:.1%}".replace("%", " %")
+def _compiling(entries: Sequence[Figures]) -> list[Line]:
+    """What of the first calls was spent in torch.compile, where it was asked to compile."""
+    prices = [e.capture.price if e.capture else None for e in entries]
+    if not any(p and p.compile_ns for p in prices):
+        return []
+    cells = tuple(duration(p.compile_ns) if p and p.compile_ns else "" for p in prices)
+    again = [p.recompiles for p in prices if p and p.recompiles]
+    return [Line("compiling", cells, plural(sum(again), "recompile") if again else "")]
+
+
+def _speed(entry: Figures) -> str:
+    """How a variant's time compares with the first's, and how precisely that is known."""
+    if entry.speed is None or entry.speed.verdict == "no difference":
+        return verdict(entry)
+    within = (entry.speed.high - entry.speed.low) / 2 / entry.speed.ratio
+    return f"{verdict(entry)}, ±{within:.1%}".replace("%", " %")
+
+
+def verdict(entry: Figures) -> str:
+    """How a variant's time compares with the first's; empty where that is not known."""
+    speed = entry.speed
+    if speed is None or speed.verdict == "no difference":
+        return speed.verdict if speed else ""
+    return f"{ratio(speed.ratio if speed.verdict == 'faster' else 1 / speed.ratio)} {speed.verdict}"
 
 
 def change(base: Figures, other: Figures) -> str:

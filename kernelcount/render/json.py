@@ -9,7 +9,16 @@ from typing import Any
 
 from kernelcount import noise
 from kernelcount.errors import KernelcountError
-from kernelcount.model import Beside, Capture, Environment, Report, Row, Unmeasured, Verdict
+from kernelcount.model import (
+    Beside,
+    Capture,
+    Crossover,
+    Environment,
+    Report,
+    Row,
+    Unmeasured,
+    Verdict,
+)
 from kernelcount.render import paper
 from kernelcount.render.figures import Figures, figures_of
 
@@ -45,6 +54,7 @@ def render(report: Report) -> str:
             }
             for size, of_size in entries
         ]
+        document["crossovers"] = [_crossover(c) for c in report.crossovers]
     else:
         document["variants"] = [_variant(f, report) for _, of_size in entries for f in of_size]
     failed = [o for o in report.outcomes if isinstance(o, Unmeasured) and o.code == USAGE]
@@ -57,6 +67,35 @@ def render(report: Report) -> str:
         if f.verdict
     ]
     return _text({**document, "verdicts": verdicts})
+
+
+def _crossover(found: Crossover) -> dict[str, Any]:
+    """Show from which size on a variant is faster; all sizes are among those that were timed.
+
+    ``from`` is interpolated between ``low``, the largest at which it is not faster, and ``high``,
+    from which on it always is.
+    """
+    last = found.last
+    return {
+        "variant": found.variant,
+        "over": found.over,
+        "from": _whole(last.about) if last else None,
+        "low": found.low,
+        "high": found.high,
+        "holds": found.holds,
+        "crossings": [
+            {"low": c.low, "high": c.high, "about": _whole(c.about)} for c in found.crossings
+        ],
+        "timed": [
+            {"size": size, "verdict": verdict}
+            for size, verdict in zip(found.sizes, found.verdicts, strict=True)
+        ],
+        "unknown": list(found.unknown),
+    }
+
+
+def _whole(size: float | None) -> int | None:
+    return None if size is None else round(size)
 
 
 def error_document(command: str, code: int, message: str) -> str:

@@ -7,7 +7,7 @@ letter of an East Asian script takes two.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 Line = tuple[tuple[str, str], ...]
@@ -80,6 +80,17 @@ def columns(rows: Sequence[Sequence[str]], align: str) -> list[str]:
         )
         for row in rows
     ]
+
+
+def fitting(widths: Sequence[int], room: int) -> Iterator[slice]:
+    """Cut columns of these widths into runs that each fit into `room`."""
+    start, used = 0, 0
+    for i, width in enumerate(widths):
+        if used and used + width > room:
+            yield slice(start, i)
+            start, used = i, 0
+        used += width
+    yield slice(start, len(widths))
 
 
 def paint(lines: Iterable[Line], *, colour: bool) -> str:

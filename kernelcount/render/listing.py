@@ -12,8 +12,8 @@ from kernelcount.render.wording import (
     clean,
     duration,
     left_out,
+    memory_rate,
     plural,
-    rate,
     transfers,
 )
 
@@ -111,7 +111,7 @@ def _rate(row: Row) -> str:
     if row.read is None or row.written is None or not row.time_ns:
         return ""
     moved = row.read + row.written
-    return f"{'≤ ' if row.at_most else ''}{rate(moved / row.time_ns * 1e9)}" if moved else ""
+    return f"{'≤ ' if row.at_most else ''}{memory_rate(moved / row.time_ns * 1e9)}" if moved else ""
 
 
 def _times(row: Row) -> str:

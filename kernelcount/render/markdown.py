@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from kernelcount.model import Report
+from kernelcount.render import sweep
 from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
-from kernelcount.render.figures import Figures, figures, figures_of, listed, side_by_side
+from kernelcount.render.figures import Figures, figures, listed, side_by_side
 from kernelcount.render.listing import figure_of, heading_of
 from kernelcount.render.verdict import sentences
 from kernelcount.render.wording import caption, clean, left_out, setting, target_name
@@ -22,7 +23,10 @@ _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 
 def render(report: Report, *, full: bool = False) -> str:
     """Write a report as Markdown; `full` lists all kernels by their complete names."""
-    blocks = _read(report, full) if report.command == "read" else _run(report, full)
+    if report.command == "read":
+        blocks = _read(report, full)
+    else:
+        blocks = _sweep(report, full) if len(report.runs) > 1 else _run(report, full)
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -34,16 +38,34 @@ def escape(text: str) -> str:
 
 def _run(report: Report, full: bool) -> Iterator[str]:
     target = report.target
-    sized = [(run, figures_of(run)) for run in report.runs if run.outcomes]
-    where = setting(
-        report.environment, on_paper=any(e.on_paper for _, entries in sized for e in entries)
-    )
-    name = f"**{escape(target_name(target.spec))}**" if target else ""
-    given = ", ".join(target.inputs) if target and len(sized) == 1 else ""
-    yield " · ".join(part for part in (name, escape(given), escape(where)) if part)
-    for run, entries in sized:
-        yield f"### size {run.size}" if len(sized) > 1 else ""
+    runs = sweep.sized(report)
+    given = ", ".join(target.inputs) if target and runs else ""
+    yield _head(report, given, [e for _, entries in runs for e in entries])
+    for _, entries in runs:
         yield from _block(answer_run(entries), entries, full)
+
+
+def _sweep(report: Report, full: bool) -> Iterator[str]:
+    """One target at several sizes: a table of them all, and with `full` each by itself."""
+    runs = sweep.sized(report)
+    every = [e for _, entries in runs for e in entries]
+    yield _head(report, "", every)
+    yield from _said(sweep.statements(report, runs))
+    if (sheet := sweep.sheet(runs)) is not None:
+        yield _sheet(sheet)
+    for run, entries in runs if full else ():
+        yield f"### size {sweep.named([run.size])}"
+        yield from _block(answer_run(entries), entries, full)
+    yield "" if full else "\n".join(f"- {escape(note)}" for note in sweep.notes(runs))
+    if any(e.on_paper for e in every) and not full:
+        yield escape(legend(every))
+
+
+def _head(report: Report, given: str, entries: Sequence[Figures]) -> str:
+    """Name, inputs and device."""
+    where = setting(report.environment, on_paper=any(e.on_paper for e in entries))
+    name = f"**{escape(target_name(report.target.spec))}**" if report.target else ""
+    return " · ".join(part for part in (name, escape(given), escape(where)) if part)
 
 
 def _read(report: Report, full: bool) -> Iterator[str]:
@@ -56,8 +78,7 @@ def _read(report: Report, full: bool) -> Iterator[str]:
 
 def _block(said: Iterable[Statement], entries: Sequence[Figures], full: bool) -> Iterator[str]:
     """Yield what is said, the figures, what ran, and the notes."""
-    for statement in said:
-        yield f"**{escape(statement.text)}**" if statement.loud else escape(statement.text)
+    yield from _said(said)
     if any(e.capture for e in entries):
         yield _figures(entries)
     yield _ran(entries, full)
@@ -65,6 +86,30 @@ def _block(said: Iterable[Statement], entries: Sequence[Figures], full: bool) ->
     yield " ".join(map(escape, sentences(entries)))
     if any(e.on_paper for e in entries):
         yield escape(legend(entries))
+
+
+def _said(said: Iterable[Statement]) -> Iterator[str]:
+    for statement in said:
+        yield f"**{escape(statement.text)}**" if statement.loud else escape(statement.text)
+
+
+def _sheet(sheet: sweep.Sheet) -> str:
+    """The table of a sweep, with what the figures are beside the variant's name."""
+    alone = len(sheet.groups[0].heads) == 1
+    heads = [
+        escape(group.label if alone else f"{group.label}, {head}")
+        for group in sheet.groups
+        for head in group.heads
+    ]
+    align = "r" + "".join(
+        ("r" if group.figure else "l") * len(group.heads) for group in sheet.groups
+    )
+    measured = zip(*(column for group in sheet.groups for column in group.columns), strict=True)
+    rows = [["size", *heads]]
+    for size, reason in zip(sheet.sizes, sheet.reasons, strict=True):
+        given = [reason, *[""] * (len(heads) - 1)] if reason else next(measured)
+        rows.append([size, *map(escape, given)])
+    return _table(rows, align)
 
 
 def _figures(entries: Sequence[Figures]) -> str:

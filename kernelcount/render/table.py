@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kernelcount.model import Report, Run
-from kernelcount.render import listing
+from kernelcount.model import Report
+from kernelcount.render import listing, sheet, sweep
 from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
 from kernelcount.render.figures import (
     LISTED,
     Figures,
-    change,
     figures,
     figures_of,
     same_rows,
@@ -24,6 +23,7 @@ from kernelcount.render.layout import (
     cells,
     columns,
     fit,
+    fitting,
     paint,
     wrap,
 )
@@ -34,8 +34,6 @@ _LOUD = "bold yellow"
 _INPUTS = 12
 _TITLE = 36
 _BLANK: Line = ()
-
-_Sized = Sequence[tuple[Run, list[Figures]]]
 
 
 def render(report: Report, *, width: int = 80, colour: bool = False, full: bool = False) -> str:
@@ -86,16 +84,20 @@ def _read(report: Report, page: Page) -> Iterator[list[Line]]:
 
 
 def _sweep(report: Report, page: Page) -> Iterator[list[Line]]:
-    """One target at several sizes: the figures of all, the kernels of the last."""
-    runs = [(run, figures_of(run)) for run in report.runs if run.outcomes]
+    """One target at several sizes: a table of them all."""
+    runs = sweep.sized(report)
     every = [e for _, entries in runs for e in entries]
     yield _target(report, every, page)
-    yield _statements(_at_sizes(runs), page)
-    yield _sizes(runs, page)
-    for run, entries in runs if page.full else runs[-1:]:
-        yield _ran(entries, page, at=f", size {run.size}")
-    yield _notes(every, page)
-    yield _legend(every, page)
+    yield _statements(sweep.statements(report, runs), page)
+    table = sweep.sheet(runs)
+    yield sheet.lines(table, page) if table else []
+    for run, entries in runs if page.full else ():
+        at = f"size {sweep.named([run.size])}"
+        yield [((at, "bold"),), *_figures(entries, page)]
+        yield _ran(entries, page, at=f", {at}")
+    yield _noted(sweep.notes(runs), page)
+    more = "" if page.full or not any(e.rows for e in every) else sweep.MORE
+    yield _dim(" ".join(filter(None, (legend(every), more))), page)
 
 
 def _target(report: Report, entries: Sequence[Figures], page: Page) -> list[Line]:
@@ -143,7 +145,7 @@ def _figures(entries: Sequence[Figures], page: Page) -> list[Line]:
     heads = ["" if alone else fit(e.title, min(room - 3, _TITLE)) for e in entries]
     upright = list(zip(heads, *(line.cells for line in lines), strict=True))
     shown: list[Line] = []
-    for chosen in _fitting([max(map(cells, column)) + 3 for column in upright], room):
+    for chosen in fitting([max(map(cells, column)) + 3 for column in upright], room):
         rows = zip(["", *(line.label for line in lines)], *upright[chosen], strict=True)
         head, *table = columns(list(rows), "l" + "r" * len(upright[chosen]))
         shown += [_BLANK] if shown else []
@@ -152,53 +154,10 @@ def _figures(entries: Sequence[Figures], page: Page) -> list[Line]:
     return shown
 
 
-def _fitting(widths: Sequence[int], room: int) -> Iterator[slice]:
-    """Cut columns of these widths into runs that each fit into `room`."""
-    start, used = 0, 0
-    for i, width in enumerate(widths):
-        if used and used + width > room:
-            yield slice(start, i)
-            start, used = i, 0
-        used += width
-    yield slice(start, len(widths))
-
-
 def _remarked(text: str, remark: str, page: Page) -> Line:
     """Figures, with the remark beside them where there is room for it."""
     remark = f"   {remark}" if remark else ""
     return ((f"  {text}", ""), (remark if cells(text + remark) + 2 <= page.width else "", ""))
-
-
-def _at_sizes(runs: _Sized) -> Iterator[Statement]:
-    """Say of each size what is to be said; once, where it is the same for all."""
-    sizes: dict[Statement, list[str]] = {}
-    for run, entries in runs:
-        for statement in answer_run(entries, times=False):
-            sizes.setdefault(statement, []).append(str(run.size))
-    for statement, at in sizes.items():
-        where = "every size" if len(at) == len(runs) else f"size {', '.join(at)}"
-        yield Statement(f"At {where}: {statement.text}", loud=statement.loud)
-
-
-def _sizes(runs: _Sized, page: Page) -> list[Line]:
-    """Figures of a sweep: a line for each variant at each size, or a table for each size."""
-    lines = side_by_side([e for _, entries in runs for e in entries])
-    upright = iter(zip(*(line.cells for line in lines), strict=True))
-    rows: list[tuple[str, ...]] = [("size", "variant", *(line.label for line in lines))]
-    remarks: list[str] = []
-    for run, entries in runs:
-        for i, entry in enumerate(entries):
-            rows.append(("" if i else str(run.size), fit(entry.title, 24), *next(upright)))
-            remarks.append(change(entries[0], entry) if i else "")
-    head, *table = columns(rows, "rl" + "r" * len(lines))
-    if cells(head) + 2 <= page.width:
-        body = [_remarked(cut, r, page) for cut, r in zip(table, remarks, strict=True)]
-        return [((f"  {head}", "bold"),), *body]
-    tables: list[Line] = []
-    for run, entries in runs:
-        tables += [_BLANK] if tables else []
-        tables += [((f"size {run.size}", "bold"),), *_figures(entries, page)]
-    return tables
 
 
 def _ran(entries: Sequence[Figures], page: Page, *, at: str = "") -> list[Line]:
@@ -215,8 +174,12 @@ def _ran(entries: Sequence[Figures], page: Page, *, at: str = "") -> list[Line]:
 
 
 def _notes(entries: Sequence[Figures], page: Page) -> list[Line]:
+    return _noted(notes(entries), page)
+
+
+def _noted(every: Iterable[str], page: Page) -> list[Line]:
     shown: list[Line] = []
-    for note in notes(entries):
+    for note in every:
         first, *more = wrap(note, page.width - 6)
         shown.append((("note: ", "bold"), (first, "")))
         shown += [((" " * 6 + line, ""),) for line in more]
@@ -228,4 +191,8 @@ def _verdicts(entries: Sequence[Figures], page: Page) -> list[Line]:
 
 
 def _legend(entries: Sequence[Figures], page: Page) -> list[Line]:
-    return [((line, "dim"),) for line in wrap(legend(entries), page.width)]
+    return _dim(legend(entries), page)
+
+
+def _dim(text: str, page: Page) -> list[Line]:
+    return [((line, "dim"),) for line in wrap(text, page.width)]

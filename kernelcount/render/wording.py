@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kernelcount.model import Environment, Row
 from kernelcount.render.names import short_label, short_name
 
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3))
+_LONG = 10_000  # from here on, a power of ten is easier to read than its zeros
 _FIGURES = 3  # significant ones: more than a single profiled call can promise would be noise
 
 # Categories of characters that act instead of being seen: controls (newline and escape among them),
@@ -52,7 +53,15 @@ def size(n: int) -> str:
     return f"{n} B"
 
 
-def rate(value: float) -> str:
+def rate(value: float, unit: str) -> str:
+    """Amounts a second to three significant figures, in a decimal unit: ``3.35 TB/s``."""
+    for prefix, factor in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
+        if float(shown := _rounded(value / factor)) >= 1:
+            return f"{shown} {prefix}{unit}/s"
+    return f"{value:.0f} {unit}/s"
+
+
+def memory_rate(value: float) -> str:
     """Bytes a second to two significant figures or three: ``4.3 TB/s``, ``850 GB/s``."""
     for unit, factor in (("TB/s", 1e12), ("GB/s", 1e9)):
         if (n := value / factor) >= 0.9995:  # noqa: PLR2004  below, it would be shown as 1000
@@ -74,6 +83,25 @@ def transfers(value: float) -> str:
 def plural(count: int, noun: str, many: str | None = None) -> str:
     """``1 kernel``, ``2 kernels``; plain digits, so that a search for the number finds it."""
     return f"{count} {noun if count == 1 else many or noun + 's'}"
+
+
+def amount(n: int) -> str:
+    """A size as ``--size`` reads it, and never rounded: ``100``, ``1e8``, ``65536``."""
+    if abs(n) < _LONG:
+        return str(n)
+    short = f"{n:.1e}".replace("e+0", "e").replace("e+", "e").replace(".0e", "e")
+    return short if float(short) == n else str(n)
+
+
+def about(value: float) -> str:
+    """A size that is known to two figures at most."""
+    return amount(int(float(f"{value:.2g}")))
+
+
+def joined(words: Iterable[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    *before, last = words
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def target_name(spec: str) -> str:

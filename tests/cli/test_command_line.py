@@ -42,7 +42,7 @@ def test_every_format_is_written(kernelcount, form, begins):
     assert code == 0, err
     assert out.startswith(begins)
     assert out.endswith("\n")
-    assert err == ""
+    assert all(line.endswith(" s)") for line in err.splitlines())  # progress, where it is slow
 
 
 def test_a_run_says_what_it_counted(kernelcount):
@@ -214,7 +214,7 @@ def test_help_names_every_flag_of_the_contract_and_no_hidden_device(kernelcount)
     code, out, err = kernelcount("run", "--help")
     assert (code, err) == (0, "")
     flags = "size input inputs dtype variant device backward no-grad eval timeout format output"
-    for flag in (*flags.split(), "save", "trace", "seed", "full"):
+    for flag in (*flags.split(), "save", "trace", "seed", "full", "plot"):
         assert f"--{flag} " in out
     assert "fake" not in out.lower()
 

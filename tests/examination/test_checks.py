@@ -21,7 +21,7 @@ def checked(tmp_path, monkeypatch):
 def test_every_check_that_fails_says_why_and_what_helps(checked):
     found = checked()
     assert list(found) == [
-        "torch", "GPU", "profiler", "Triton", "C++ compiler", "paper", "atlas",
+        "torch", "GPU", "profiler", "Triton", "C++ compiler", "paper", "atlas", "ncu",
     ]  # fmt: skip
     assert all(check.detail for check in found.values())
     assert not found["GPU"].ok
@@ -111,6 +111,6 @@ def test_triton_is_said_to_be_there_or_not(checked):
 
 
 def test_without_a_compiler_it_is_said_what_needs_one(checked, monkeypatch):
-    monkeypatch.setattr(checks.shutil, "which", lambda _: None)
+    monkeypatch.setattr(checks.shutil, "which", lambda *_, **__: None)
     found = checked()["C++ compiler"]
     assert (found.ok, "not on paper" in found.detail) == (False, True)

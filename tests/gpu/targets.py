@@ -64,3 +64,26 @@ def replayed(x):
 def on_second_gpu(a):
     b = a.to("cuda:1")
     return (b + 1).relu()
+
+
+def mlp(x, w, v, bias):
+    """Products that take long to be tuned."""
+    return torch.nn.functional.gelu(x @ w + bias) @ v
+
+
+def make_mlp(device):
+    sizes = ((4096, 2048), (2048, 3072), (3072, 1024), (3072,))
+    return tuple(torch.randn(*size, device=device, dtype=torch.bfloat16) for size in sizes)
+
+
+def attention(q, k, v):
+    """By hand, with the matrix of all pairs."""
+    return ((q @ k.transpose(-2, -1)) * q.shape[-1] ** -0.5).softmax(-1) @ v
+
+
+def sdpa(q, k, v):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+
+def make_attention(device):
+    return tuple(torch.randn(4, 16, 2048, 64, device=device, dtype=torch.bfloat16) for _ in "qkv")

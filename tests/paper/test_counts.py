@@ -248,6 +248,8 @@ def test_no_cache_hides_a_graph_from_a_second_count():
         ({"device": "cpu", "gpu": "H200"}, "--device paper"),
         ({"gpu": "H2000"}, "did you mean H200"),
         ({"gpu": "H200", "traces": ("x.json",)}, "no trace"),
+        ({"device": "paper", "cold": True}, "--cold: nothing runs on paper, so there are no times"),
+        ({"device": "paper", "reference": True}, "so there are no results"),
     ],
 )
 def test_what_paper_cannot_give_is_refused_before_anything_starts(flags, said):

@@ -7,9 +7,16 @@ import pytest
 import torch
 
 from kernelcount.probes import numerics
-from kernelcount.probes.numerics import compare, doubled, error, kept, with_reference
+from kernelcount.probes.numerics import (
+    Results,
+    compare,
+    compare_results,
+    doubled,
+    error,
+    kept,
+    with_reference,
+)
 from kernelcount.probes.randomness import fixed
-from kernelcount.state import tensors
 
 NAN, INF = float("nan"), float("inf")
 
@@ -130,17 +137,70 @@ class Output(OrderedDict):
     ids=["tuple", "dict", "dataclass", "OrderedDict", "items"],
 )
 def test_every_kind_of_result_is_walked(made):
-    one, other = (kept(tensors(made(t(v)))) for v in (1.0, 2.0))
-    assert len(one) == 2
-    assert compare(one, other).verdict == "different"
+    one, other = (kept(made(t(v)), ()) for v in (1.0, 2.0))
+    assert len(one.tensors) == 2
+    assert compare_results(one, other).verdict == "different"
 
 
 def test_a_kept_result_is_a_copy_with_the_same_strides():
     x = torch.zeros(4, 4).t()[::2]
-    (copy,) = kept(iter([x]))
+    (copy,) = kept(x, ()).tensors
     x += 1
     assert copy.stride() == x.stride()
     assert copy.sum() == 0
+
+
+def test_a_sparse_result_is_compared_by_its_numbers():
+    one, other = (kept(t(0.0, v).to_sparse(), ()) for v in (1.0, 2.0))
+    assert compare_results(one, one).verdict == "equal"
+    assert compare_results(one, other).verdict == "different"
+
+
+def test_who_shares_memory_with_an_argument_is_noted():
+    x = t(1.0, 2.0)
+    view, copy = kept((x[:1], x + 1), x), kept((x[:1].clone(), x + 1), x)
+    assert view.shared == (0,)
+    assert compare_results(view, view).notes == ("result 1 shares memory with an argument",)
+    (said,) = compare_results(view, copy).notes
+    assert said == "result 1 shares memory with an argument in the first alone"
+    (said,) = compare_results(copy, view).notes
+    assert said == "result 1 shares memory with an argument here alone"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "verdict"),
+    [
+        (2.5, 2.5, "nothing"),
+        (2.5, 2.5 + 1e-6, "nothing"),
+        (2.5, 2.6, "different"),
+        (NAN, NAN, "nothing"),
+        (NAN, 1.0, "different"),
+        ([1, 2], [1], "different"),
+        (1 + 1j, 1 + 2j, "different"),
+        ("done", "done", "nothing"),
+    ],
+)
+def test_numbers_of_python_may_differ_but_are_no_tensors(one, other, verdict):
+    found = compare_results(kept(one, ()), kept(other, ()))
+    assert (found.verdict, found.tensors) == (verdict, 0)
+
+
+def test_numbers_that_agree_are_told_of_and_are_no_pass():
+    found = compare_results(Results((), (1.0, 2)), Results((), (1.0, 2)))
+    assert found.verdict == "nothing"
+    assert found.notes == ("no tensor; 2 of Python's numbers agree",)
+
+
+def test_large_results_are_compared_piece_by_piece(monkeypatch):
+    monkeypatch.setattr(numerics, "_PIECE", 7)
+    one = torch.arange(60.0).reshape(3, 20).t()
+    other = one.clone()
+    other[19, 2] += 5
+    other[0, 0] = one[0, 0] = NAN
+    found = compare([one], [other])
+    assert (found.verdict, found.max_abs, found.tensors) == ("different", 5.0, 1)
+    assert "1 NaN in the same places" in found.notes
+    assert compare([one], [one.clone()]).verdict == "equal"
 
 
 def test_rounding_of_bf16_is_not_called_wrong_where_numbers_cancel():

@@ -2,7 +2,7 @@
 
 import json
 
-from kernelcount.model import Check, Diagnosis
+from kernelcount.model import Check, Diagnosis, Note, Rates
 from kernelcount.render.doctor import render
 
 FOUND = Diagnosis(
@@ -37,6 +37,78 @@ def test_the_document_has_each_check_and_no_rates():
         "remedy": "install g++ or clang++, or name one by CXX, and then look again",
     }
     assert "error" not in document
+
+
+REACHED = Diagnosis(
+    rates=Rates(
+        "Some GPU", "2.11.0", 100, 2.5e12, None, (("f32", 4e13), ("bf16", 1.25e15)), 1250.0, 900.0,
+        missing=(
+            ("copy_l2", "the size of the L2 cache is not known"),
+            ("matmul.tf32", "this GPU has no TF32"),
+            ("matmul.f16", "out of memory"),
+            ("matmul.f64", "out of memory"),
+            ("compiled_ns", "Triton is not installed, and without it nothing can be compiled"),
+        ),
+        notes=(Note("gpu-shared", "another process uses the GPU"),),
+        measured_at="2026-01-01T00:00:00Z",
+    ),
+    kept="kept in /home/me/.cache/kernelcount/rates.json",
+)  # fmt: skip
+
+
+def test_the_screen_shows_each_rate_with_its_unit_or_why_it_is_unknown():
+    assert render(REACHED, form="table", width=60) == (
+        "\n"
+        "measured on Some GPU · torch 2.11.0 · 100 multiprocessors,\n"
+        "2026-01-01T00:00:00Z\n"
+        "  copy, DRAM                      2.5 TB/s\n"
+        "  copy, L2 cache                   unknown\n"
+        "    the size of the L2 cache is not known\n"
+        "  matmul, f32                   40 TFLOP/s\n"
+        "  matmul, tf32                     unknown\n"
+        "    this GPU has no TF32\n"
+        "  matmul, bf16                1250 TFLOP/s\n"
+        "  matmul, f16                      unknown\n"
+        "    out of memory\n"
+        "  matmul, f64                      unknown\n"
+        "    out of memory\n"
+        "  kernel in a CUDA graph           1.25 µs\n"
+        "  eager op, on the CPU              900 ns\n"
+        "  compiled call, on the CPU        unknown\n"
+        "    Triton is not installed, and without it nothing can be\n"
+        "    compiled\n"
+        "another process uses the GPU\n"
+        "kept in /home/me/.cache/kernelcount/rates.json\n"
+    )
+
+
+def test_the_document_has_each_rate_or_null_and_the_reason():
+    rates = json.loads(render(REACHED, form="json"))["rates"]
+    assert (rates["device"], rates["torch"], rates["multiprocessors"]) == (
+        "Some GPU",
+        "2.11.0",
+        100,
+    )
+    assert (rates["copy"], rates["copy_l2"]) == (2_500_000_000_000, None)
+    assert rates["matmul"] == {
+        "f32": 40_000_000_000_000, "tf32": None, "bf16": 1_250_000_000_000_000, "f16": None,
+        "f64": None,
+    }  # fmt: skip
+    assert (rates["launch_ns"], rates["eager_ns"], rates["compiled_ns"]) == (1250, 900, None)
+    assert rates["unmeasured"]["matmul.tf32"] == "this GPU has no TF32"
+    assert rates["notes"] == [{"code": "gpu-shared", "detail": "another process uses the GPU"}]
+    assert rates["measured_at"] == "2026-01-01T00:00:00Z"
+    assert rates["kept"] == "kept in /home/me/.cache/kernelcount/rates.json"
+
+
+def test_without_rates_none_is_zero_and_each_has_the_reason():
+    none = Diagnosis(unrated="there is no GPU here")
+    assert render(none, form="table") == "\nno rates were measured: there is no GPU here\n"
+    rates = json.loads(render(none, form="json"))["rates"]
+    assert rates["copy"] is None
+    assert set(rates["matmul"].values()) == {None}
+    assert set(rates["unmeasured"].values()) == {"there is no GPU here"}
+    assert len(rates["unmeasured"]) == 10
 
 
 def test_what_failed_and_what_was_recorded_are_told():

@@ -15,9 +15,10 @@ from kernelcount.render import FORMATS, render
 from . import samples
 
 SHARED = {
-    "__init__", "answer", "figures", "layout", "listing", "names", "paper", "verdict", "wording",
+    "__init__", "answer", "figures", "layout", "listing", "names", "paper", "sheet", "sweep",
+    "verdict", "wording",
 }  # fmt: skip
-ELSEWHERE = {"doctor"}  # of another command's result
+ELSEWHERE = {"doctor", "plot", "image"}  # of another command's result, and pictures
 
 
 def test_every_file_of_the_folder_is_a_format_or_shared_by_them():

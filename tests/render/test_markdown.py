@@ -80,64 +80,6 @@ def test_a_file_has_its_own_heading():
     )
 
 
-def test_a_sweep_has_a_heading_for_each_size():
-    screen = render(samples.sweep(), format="markdown")
-    assert (
-        screen
-        == """\
-**add_relu** · NVIDIA H200 · torch 2.11.0
-
-### size 100
-
-compile launches 1 kernel instead of 2. Its kernel takes 1.36 µs instead of 2.31 µs.
-
-|  | eager | compile |  |
-| --- | ---: | ---: | --- |
-| kernels | 2 | 1 |  |
-| launches | 2 | 1 |  |
-| kernel time | 2.31 µs | 1.36 µs | 1.70x less |
-
-| variant | name | count | time |
-| --- | --- | ---: | ---: |
-| eager | add <code>vectorized_elementwise_kernel&lt;CUDAFunctor_add&lt;float&gt;&gt;</code> | 1 | 1.38 µs |
-| eager | relu <code>vectorized_elementwise_kernel&lt;launch_clamp_scalar&gt;</code> | 1 | 935 ns |
-| compile | <code>triton_poi_fused_add_relu_0</code> | 1 | 1.36 µs |
-
-### size 1000000
-
-compile launches 1 kernel instead of 2. Its kernel takes 3.28 µs instead of 5.56 µs.
-
-|  | eager | compile |  |
-| --- | ---: | ---: | --- |
-| kernels | 2 | 1 |  |
-| launches | 2 | 1 |  |
-| kernel time | 5.56 µs | 3.28 µs | 1.70x less |
-
-| variant | name | count | time |
-| --- | --- | ---: | ---: |
-| eager | add <code>vectorized_elementwise_kernel&lt;CUDAFunctor_add&lt;float&gt;&gt;</code> | 1 | 3.31 µs |
-| eager | relu <code>vectorized_elementwise_kernel&lt;launch_clamp_scalar&gt;</code> | 1 | 2.24 µs |
-| compile | <code>triton_poi_fused_add_relu_0</code> | 1 | 3.28 µs |
-
-### size 100000000
-
-compile launches 1 kernel instead of 2. Its kernel takes 273 µs instead of 463 µs.
-
-|  | eager | compile |  |
-| --- | ---: | ---: | --- |
-| kernels | 2 | 1 |  |
-| launches | 2 | 1 |  |
-| kernel time | 463 µs | 273 µs | 1.70x less |
-
-| variant | name | count | time |
-| --- | --- | ---: | ---: |
-| eager | add <code>vectorized_elementwise_kernel&lt;CUDAFunctor_add&lt;float&gt;&gt;</code> | 1 | 276 µs |
-| eager | relu <code>vectorized_elementwise_kernel&lt;launch_clamp_scalar&gt;</code> | 1 | 187 µs |
-| compile | <code>triton_poi_fused_add_relu_0</code> | 1 | 273 µs |
-"""
-    )
-
-
 def test_no_name_from_a_trace_becomes_markup_html_or_a_command():
     screen = render(samples.evil(), format="markdown")
     assert (

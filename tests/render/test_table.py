@@ -592,34 +592,6 @@ A kernel is one run of a GPU function; a launch is one CPU call that starts it.
     )
 
 
-def test_a_sweep_has_a_line_for_each_variant_at_each_size():
-    screen = render(samples.sweep(), format="table")
-    assert (
-        screen
-        == """\
-add_relu                                              NVIDIA H200 · torch 2.11.0
-
-At every size: compile launches 1 kernel instead of 2.
-
-       size   variant   kernels   launches   kernel time
-        100   eager           2          2       2.31 µs
-              compile         1          1       1.36 µs   1.70x less
-    1000000   eager           2          2       5.56 µs
-              compile         1          1       3.28 µs   1.70x less
-  100000000   eager           2          2        463 µs
-              compile         1          1        273 µs   1.70x less
-
-  eager, size 100000000                                                     time
-  1  add   vectorized_elementwise_kernel<CUDAFunctor_add<float>>          276 µs
-  2  relu  vectorized_elementwise_kernel<launch_clamp_scalar>             187 µs
-  compile, size 100000000                                                   time
-  1  triton_poi_fused_add_relu_0                                          273 µs
-
-A kernel is one run of a GPU function; a launch is one CPU call that starts it.
-"""
-    )
-
-
 def test_names_from_a_trace_cannot_act_on_the_terminal():
     screen = render(samples.evil(), format="table")
     assert (
@@ -741,10 +713,6 @@ def test_a_note_on_one_variant_names_it():
     note = Note("graph-break", "1 graph break at step.py:8")
     report = samples.run_report(samples.eager(), samples.compiled(note))
     assert "\nnote: compile: 1 graph break at step.py:8.\n" in render(report, format="table")
-
-
-def test_a_sweep_too_wide_for_one_table_has_a_table_for_each_size():
-    assert "\nsize 100\n" in render(samples.sweep(), format="table", width=40)
 
 
 def test_the_head_of_a_paper_count_says_that_nothing_ran():

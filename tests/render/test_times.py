@@ -49,6 +49,7 @@ compile is 1.68x faster per call: 1 kernel instead of 2.
   kernel time     463 µs    273 µs
   time per call   469 µs    280 µs   1.68x faster, ±0.4 %
   first call        2 ms       3 s   pays off after 15,874 calls
+  compiling                  2.5 s
   peak memory     800 MB    400 MB   above the inputs
   result                     equal
 
@@ -93,6 +94,55 @@ def test_what_the_results_come_to_is_one_cell(numerics, shown):
     text = render(replace(whole, runs=(run,)), format="table")
     (line,) = [line for line in text.splitlines() if line.startswith("  result")]
     assert line.split("result")[1].strip() == shown
+
+
+def compared(numerics):
+    """The screen where the results compare so."""
+    whole = report(469, 280, "faster")
+    eager, compiled = whole.runs[0].outcomes
+    run = replace(whole.runs[0], outcomes=(eager, replace(compiled, numerics=numerics)))
+    return " ".join(render(replace(whole, runs=(run,)), format="table").split())
+
+
+def test_results_that_differ_are_a_warning_beside_the_sentence():
+    said = compared(Numerics("different", 1, 1.5, 2.0, 9, notes=("NaN or inf in other places",)))
+    assert (
+        "Careful with compile: its results differ from those of the first variant: by 1.5 at the "
+        "most; NaN or inf in other places." in said
+    )
+    said = compared(Numerics("unknown", 0, notes=("no memory to keep the results",)))
+    assert "its results could not be compared: no memory to keep the results." in said
+    assert "Careful" not in compared(Numerics("random", 1))
+
+
+def test_what_is_odd_of_results_that_agree_stands_beside_them():
+    assert "result equal 8 NaN in the same places" in compared(
+        Numerics("equal", 1, 0.0, 0.0, 0, notes=("8 NaN in the same places",))
+    )
+    near = Numerics("close", 1, 0.0039, 0.01, 3, error=0.0141, base_error=0.0154)
+    assert "result within 0.0039 off by 0.014, first 0.015" in compared(near)
+
+
+def test_what_was_compiled_again_is_told_beside_the_price():
+    whole = report(469, 280, "faster")
+    eager, compiled = whole.runs[0].outcomes
+    again = replace(compiled, price=Price(3_002_000_000, 2_500_000_000, 2))
+    run = replace(whole.runs[0], outcomes=(eager, again))
+    assert "  compiling                  2.5 s   2 recompiles\n" in render(
+        replace(whole, runs=(run,)), format="table"
+    )
+
+
+def test_of_several_variants_each_is_held_against_the_first():
+    whole = report(469, 280, "faster")
+    (run,) = whole.runs
+    third = replace(timed(samples.compiled(), 500), name="compile:dynamic")
+    speeds = (*run.speeds, Speed(469 / 500, 0.92, 0.95, "slower"))
+    run = replace(run, outcomes=(*run.outcomes, third), speeds=speeds)
+    text = render(replace(whole, runs=(run,)), format="table")
+    assert [line for line in text.splitlines() if "beside" in line] == [
+        "  beside eager             1.68x faster      1.07x slower"
+    ]
 
 
 def test_json_has_the_median_its_interval_and_the_verdict():

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from kernelcount.model import Environment
-from kernelcount.render.wording import clean, duration, plural, prose, ratio, setting, target_name
+from kernelcount.render.wording import (
+    clean,
+    duration,
+    plural,
+    prose,
+    rate,
+    ratio,
+    setting,
+    target_name,
+)
 
 from . import samples
 
@@ -39,6 +48,21 @@ def test_a_duration_has_three_figures_and_the_unit_that_suits(ns, text):
 )
 def test_a_ratio_has_three_figures(value, text):
     assert ratio(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (4.256e12, "B", "4.26 TB/s"),
+        (3.2e11, "B", "320 GB/s"),
+        (9.996e11, "B", "1 TB/s"),
+        (1.6e15, "FLOP", "1600 TFLOP/s"),
+        (2.5e8, "FLOP", "250 MFLOP/s"),
+        (12.0, "B", "12 B/s"),
+    ],
+)
+def test_a_rate_has_three_figures_and_the_unit_that_suits(value, unit, text):
+    assert rate(value, unit) == text
 
 
 def test_a_count_is_plain_digits():

@@ -1,0 +1,77 @@
+"""What values hold: the tensors, and the rest, in whatever people put them into."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+_COLLECTIONS: tuple[type[Any], ...] = (
+    tuple,
+    list,
+    set,
+    frozenset,
+    type({}.items()),
+    type({}.values()),
+)
+
+
+def tensors(value: Any) -> Iterator[torch.Tensor]:
+    """Every tensor in a value: tuples, lists, mappings and their views, sets, dataclasses."""
+    import torch
+
+    return (leaf for leaf in leaves(value) if isinstance(leaf, torch.Tensor))
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Everything in a value that holds nothing itself, in order; a tensor is one thing."""
+    import torch
+
+    seen: set[int] = set()
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        held = [] if isinstance(value, torch.Tensor) else list(inside(value))
+        if not held:
+            yield value
+        elif id(value) not in seen:  # a list may hold itself
+            seen.add(id(value))
+            waiting += reversed(held)
+
+
+def inside(value: Any) -> Iterator[Any]:
+    """What a value holds itself: items, values of a mapping, fields of a dataclass."""
+    if isinstance(value, Mapping):
+        yield from value.values()
+    elif isinstance(value, _COLLECTIONS):
+        yield from value
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield getattr(value, field.name, None)
+
+
+def renewed(value: Any) -> Any:
+    """The same tensors in new lists, dicts and sets, so that a call may append to what it gets."""
+    return _renewed(value, {})
+
+
+def _renewed(value: Any, done: dict[int, Any]) -> Any:
+    kind = type(value)
+    if id(value) in done:
+        return done[id(value)]
+    if kind is list:
+        done[id(value)] = new = []
+        new += [_renewed(item, done) for item in value]
+        return new
+    if kind is dict:
+        done[id(value)] = table = {}
+        table.update({key: _renewed(item, done) for key, item in value.items()})
+        return table
+    if kind is set:
+        return set(value)
+    if kind is tuple:
+        return tuple(_renewed(item, done) for item in value)
+    return value
