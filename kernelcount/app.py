@@ -13,15 +13,19 @@ from typing import TYPE_CHECKING
 from kernelcount import __version__
 from kernelcount.errors import KernelcountError, UsageError, UserCodeError
 from kernelcount.model import (
+    EAGER_CODE,
     Beside,
     Capture,
     Environment,
     Job,
     Outcome,
+    Rates,
     Report,
     Run,
     Target,
     Unmeasured,
+    Verdict,
+    note_codes,
 )
 from kernelcount.traces import saved
 
@@ -32,6 +36,13 @@ if TYPE_CHECKING:
 
 _PAPER_HAS_NONE = "on paper nothing takes time: --device names a GPU, or cpu"
 _LONGEST_TIMEOUT = 1e9  # seconds; more is no number to wait for
+
+
+def kept_rates(device: str, torch: str) -> Rates | None:
+    """What this GPU was measured to reach under this torch, where somebody has measured it."""
+    from kernelcount import rates
+
+    return rates.kept(device, torch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +64,16 @@ class Answer:
 
 
 def run(
-    job: Job, runner: Runner, progress: Callable[[str], None], beside: OnPaper | None = None
+    job: Job,
+    runner: Runner,
+    progress: Callable[[str], None],
+    beside: OnPaper | None = None,
+    rates: Callable[[str, str], Rates | None] = kept_rates,
 ) -> Answer:
     """Count a target as the job says, by one of `runners`' functions.
 
-    `beside` counts on paper what is measured on a GPU; None: paper is not asked.
+    `beside` counts on paper what is measured on a GPU; None: paper is not asked. `rates`: what the
+    GPU of this name reaches under this torch, None where that was not measured.
 
     Raises KernelcountError where nothing could be asked of the target at all.
     """
@@ -77,6 +93,7 @@ def run(
             [results.outcomes[s.index] for s in of_size],
             size,
             [papers.get(s.index) for s in of_size],
+            rates,
         )
         for size, of_size in runs.items()
     )
@@ -85,7 +102,12 @@ def run(
     return Answer(report, _said(results), tuple(results.unwritten))
 
 
-def _run(outcomes: Sequence[Outcome], size: int | None, besides: Sequence[Beside | None]) -> Run:
+def _run(
+    outcomes: Sequence[Outcome],
+    size: int | None,
+    besides: Sequence[Beside | None],
+    rates: Callable[[str, str], Rates | None],
+) -> Run:
     from kernelcount import comparison
 
     base = outcomes[0]
@@ -95,7 +117,27 @@ def _run(outcomes: Sequence[Outcome], size: int | None, besides: Sequence[Beside
         else None
         for other in outcomes
     ]
-    return Run(tuple(outcomes), size, tuple(besides), tuple(speeds))
+    verdicts = [_verdict(o, b, rates) for o, b in zip(outcomes, besides, strict=True)]
+    return Run(tuple(outcomes), size, tuple(besides), tuple(speeds), tuple(verdicts))
+
+
+def _verdict(
+    outcome: Outcome, beside: Beside | None, rates: Callable[[str, str], Rates | None]
+) -> Verdict | None:
+    """What holds a variant back that was measured on a GPU; None for any other."""
+    from kernelcount import paper, variants
+    from kernelcount.roofline import Gpu
+    from kernelcount.verdict import verdict
+
+    if not isinstance(outcome, Capture) or outcome.basis != "measured" or outcome.on_cpu:
+        return None
+    device, torch = outcome.environment.device or "", outcome.environment.torch or ""
+    card = paper.of_device(device)
+    cited, l2 = (paper.cited(card), card.l2) if card else (None, None)
+    compiled = variants.parse(outcome.name).kind == "compile"
+    in_eager = bool(note_codes(outcome.notes) & EAGER_CODE)
+    gpu = Gpu(rates(device, torch), cited, l2)
+    return verdict(outcome, beside, gpu, compiled=compiled and not in_eager)
 
 
 def _said(results: Results) -> tuple[str, ...]:

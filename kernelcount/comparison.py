@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from statistics import median
 
 from kernelcount import noise
+from kernelcount.ledger import GENERATED, Calls, ledger
 from kernelcount.model import Beside, Capture, Difference, Outcome, Speed, Unmeasured, Work
-
-GENERATED = "generated kernels"
 
 # Inductor names its kernels so on every GPU: torch/_inductor/codegen/triton.py.
 _GENERATED = "triton_"
@@ -51,15 +50,19 @@ def beside(measured: Capture, paper: Outcome) -> Beside:
     if isinstance(paper, Unmeasured):
         return Beside(paper)
     expected = Counter(_on_paper(work) for work in _kernels(paper))
+    own = frozenset(w.label or w.name for w in (paper.paper.own if paper.paper else ()))
     seen: Counter[str] = Counter()
     split: Counter[str] = Counter()
+    calls: Calls = {}
     for work in _kernels(measured):
-        name = _matching(work, expected)
+        name = calls[work] = _matching(work, expected, own)
         seen[name] += 1
         split[name] += _SPLIT_K.search(work.name) is not None
-    for theirs, ours in _namesakes(seen - expected, expected - seen):
+    namesakes = dict(_namesakes(seen - expected, expected - seen, own))
+    for theirs, ours in namesakes.items():
         seen[ours] += seen.pop(theirs)
         split[ours] += split.pop(theirs)
+    calls = {work: namesakes.get(name, name) for work, name in calls.items()}
     names = [name for name in {**expected, **seen} if seen[name] != expected[name]]
     return Beside(
         paper,
@@ -67,7 +70,8 @@ def beside(measured: Capture, paper: Outcome) -> Beside:
             Difference(n, seen[n], expected[n], _detail(n, seen[n], expected[n], split[n]))
             for n in names
         ),
-        same_calls=all(n != GENERATED and 0 < expected[n] < seen[n] for n in names),
+        same_calls=all(n in own or (n != GENERATED and 0 < expected[n] < seen[n]) for n in names),
+        ledger=ledger(measured, paper, calls),
     )
 
 
@@ -80,19 +84,26 @@ def _on_paper(work: Work) -> str:
     return GENERATED if work.label is None else work.label
 
 
-def _matching(work: Work, expected: Counter[str]) -> str:
-    """The call on paper that a kernel belongs to, or what the trace calls it."""
+def _matching(work: Work, expected: Counter[str], own: frozenset[str]) -> str:
+    """The call on paper that a kernel belongs to, or what the trace calls it.
+
+    `own`: somebody's own ops, whose kernels are theirs also where they call torch's.
+    """
+    if work.label in own:
+        return work.label or ""
     if GENERATED in expected and work.name.startswith(_GENERATED):
         return GENERATED
     known = (name for name in (work.label, work.op) if name is not None and name in expected)
     return next(known, work.label or work.name)
 
 
-def _namesakes(seen: Counter[str], expected: Counter[str]) -> Iterator[tuple[str, str]]:
+def _namesakes(
+    seen: Counter[str], expected: Counter[str], own: frozenset[str]
+) -> Iterator[tuple[str, str]]:
     """Names that only one side has, in pairs that share a word: ``pad`` is ``constant_pad_nd``."""
     left = [name for name in expected if name != GENERATED]
     for name in seen:
-        if name in expected or not left:
+        if name in expected or name in own or not left:
             continue
         best = max(left, key=lambda other: len(_words(name) & _words(other)))
         if _words(name) & _words(best):

@@ -18,6 +18,9 @@ Activity = Literal["kernel", "copy", "fill", "aten", "generated"]
 """Device records are kernels, copies (memcpy) and fills (memset). Where no GPU was involved, the
 records are CPU operations: ATen ops that do work, and kernels that Inductor generated."""
 
+EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})
+"""Notes which say that a compiled variant ran as eager code: its figures are no achievement."""
+
 NO_TIME = -(1 << 63)
 """In a column of nanoseconds: the time is missing or invalid."""
 
@@ -59,7 +62,9 @@ class Work:
     `label` is the op that launched it, the outermost one where ops call each other, and `op` the
     innermost; None where that is not known. `grid` and `block` are in blocks and threads,
     `shared_memory` in bytes, as are `read` and `written`: what one execution moves through GPU
-    memory, modelled; None where that was not worked out.
+    memory, modelled; None where that was not worked out. `flops`: the floating-point operations of
+    a matrix product, a convolution or attention, made at `precision` (see `Paper`); else None.
+    `at_most`: the bytes are all of what somebody's own kernel is given, of which it may leave out.
     """
 
     name: str
@@ -72,6 +77,9 @@ class Work:
     op: str | None = None
     read: int | None = None
     written: int | None = None
+    flops: int | None = None
+    precision: str | None = None
+    at_most: bool = False
 
     @property
     def caption(self) -> str | None:
@@ -137,7 +145,8 @@ class Row:
     """All records of one name and label (see `Work.caption`).
 
     `time_ns` is None where no record has a valid time; `read` and `written`, in bytes, where what
-    one of them moves was not worked out.
+    one of them moves was not worked out, and `flops` where one has no formula. `at_most`: as in
+    `Work`, of any of them.
     """
 
     name: str
@@ -147,6 +156,8 @@ class Row:
     time_ns: int | None
     read: int | None = None
     written: int | None = None
+    flops: int | None = None
+    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +186,12 @@ class Paper:
     `unit` is the largest array that goes in or comes out, `floor` has each read or written once.
     `bandwidth` in bytes a second; `bound_ns`: what the bytes take at least, None where memory is
     not what bounds the call.
+
+    `flops`: operations by precision (``f32``, ``tf32``, ``bf16``, ``f16``, ``f64``, ``fp8``), two
+    for each multiplication with its addition, of the ops that torch.utils.flop_counter has a
+    formula for. `tensor_cores`: those of these precisions that run on the card's tensor cores.
+    `own`: calls of ops that are not torch's, in order: how many kernels each launches is not known
+    and not counted; its bytes, all of what it is given, are in `read` and `written`.
     """
 
     generated: int
@@ -186,6 +203,14 @@ class Paper:
     floor: int
     bandwidth: int
     bound_ns: int | None = None
+    flops: tuple[tuple[str, int], ...] = ()
+    tensor_cores: tuple[str, ...] = ()
+    own: tuple[Work, ...] = ()
+
+    @property
+    def at_most(self) -> bool:
+        """Whether `read` and `written` are an upper bound."""
+        return bool(self.own)
 
     @property
     def transfers(self) -> float | None:
@@ -260,6 +285,56 @@ class Rates:
     missing: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
     measured_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One figure that a verdict rests on: `value` beside `of`, what it is held against.
+
+    `what`: ``busy``, ``copies`` and ``launching``: nanoseconds of those of the call; ``memory`` and
+    ``L2 cache``: bytes a second of those a copy reaches; ``arithmetic``: operations a second of
+    those matrix products reach; ``blocks``: those of the kernel at half of the kernel time, of the
+    multiprocessors there are. `share`: how much of the time that explains, 0 to 1 (but ``busy``,
+    which may be more). `basis`: ``measured``; ``modelled`` where bytes or operations are; ``cited``
+    where what they are held against is; ``unavailable``, for a `reason`.
+    """
+
+    what: str
+    value: float | None = None
+    of: float | None = None
+    share: float | None = None
+    basis: Literal["measured", "modelled", "cited", "unavailable"] = "unavailable"
+    reason: str = ""
+
+
+Holding = Literal[
+    "launch-bound",
+    "memory-bound",
+    "compute-bound",
+    "waiting for the CPU",
+    "too small to fill the GPU",
+    "none of these",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What holds a variant back; `verdict` None: it cannot be told, for a `reason`.
+
+    `of_call`: of a whole call; else of its kernels alone, the call not being timed. `precision`:
+    that of the operations which take the most time, None where there are none.
+    """
+
+    variant: str
+    verdict: Holding | None
+    evidence: tuple[Evidence, ...] = ()
+    reason: str = ""
+    of_call: bool = False
+    precision: str | None = None
+
+    def share(self, what: str) -> float | None:
+        """The share of the evidence of this name; None where there is none."""
+        return next((e.share for e in self.evidence if e.what == what), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,6 +499,8 @@ class Capture:
                 _add(old.time_ns if old else None, time),
                 _moved(old.read if old else 0, work.read, n),
                 _moved(old.written if old else 0, work.written, n),
+                _moved(old.flops if old else 0, work.flops, n),
+                work.at_most or bool(old and old.at_most),
             )
         return tuple(merged.values())
 
@@ -455,13 +532,16 @@ class Difference:
 class Beside:
     """The count on paper of a variant that was measured, and where the two differ.
 
-    `same_calls`: the same was called, only that calls of a library launch more kernels than paper
-    can know; then the bytes that paper models are those of what ran.
+    `same_calls`: the same was called, only that calls of a library, or of somebody's own ops,
+    launch more kernels than paper can know; then the bytes that paper models are those of what ran.
+    `ledger`: the records that were measured, those that one call on paper stands for beyond doubt
+    with its bytes and operations; None where there are none.
     """
 
     outcome: Outcome
     differences: tuple[Difference, ...] = ()
     same_calls: bool = False
+    ledger: Records | None = None
 
     @property
     def kernels(self) -> int | None:
@@ -511,13 +591,15 @@ class Run:
     """The outcomes of one target at one size (`size` None: the trace or file has no such thing).
 
     `besides`: what paper says of each outcome, in their order, and `speeds`: how the time of each
-    compares with that of the first; empty where that was not asked.
+    compares with that of the first; `verdicts`: what holds each back; empty where that was not
+    asked.
     """
 
     outcomes: tuple[Outcome, ...]
     size: int | None = None
     besides: tuple[Beside | None, ...] = ()
     speeds: tuple[Speed | None, ...] = ()
+    verdicts: tuple[Verdict | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,25 @@
 """The use cases: what is refused before anything runs, and what is said beside a report."""
 
 import sys
+from array import array
 from pathlib import Path
 
 import pytest
 
 from kernelcount import app
 from kernelcount.errors import KernelcountError, UsageError
-from kernelcount.model import Beside, Capture, Environment, Job, Records, Unmeasured
+from kernelcount.model import (
+    Beside,
+    Capture,
+    Environment,
+    Job,
+    Lane,
+    Rates,
+    Records,
+    Timing,
+    Unmeasured,
+    Work,
+)
 from kernelcount.runners import Results
 
 SPEC = str(Path(__file__).parent / "cases" / "operations.py") + ":add_relu"
@@ -129,6 +141,37 @@ def test_what_paper_says_stands_beside_what_was_measured():
 
     report = app.run(Job(SPEC), runner, lambda _: None, OnPaper()).report
     assert report.runs[0].besides == (said, None)
+
+
+def on_an_h200(job, *_):
+    """A runner that measures one kernel for a microsecond."""
+    kernel = Records(
+        (Work("k", "kernel", "add", (8,)),), (Lane("0", "7"),),
+        array("i", [0]), array("i", [0]), array("q", [0]), array("q", [1000]),
+    )  # fmt: skip
+    environment = Environment("NVIDIA H200", "cuda", "2.11.0")
+    timing = Timing((10_000.0,))
+    launched = Capture("eager", environment, records=kernel, launches=1, timing=timing)
+    return Results(job, {0: launched, 1: Unmeasured("compile", "lost")})
+
+
+def test_each_variant_that_was_measured_has_a_verdict_by_the_rates_of_its_gpu():
+    asked = []
+
+    def rates(device, torch):
+        asked.append((device, torch))
+        return Rates(device, torch, 132, eager_ns=9_000.0)
+
+    run = app.run(Job(SPEC), on_an_h200, lambda _: None, rates=rates).report.runs[0]
+    assert asked == [("NVIDIA H200", "2.11.0")]
+    assert [v and v.verdict for v in run.verdicts] == ["launch-bound", None]
+
+
+def test_without_rates_of_its_own_a_gpu_is_judged_by_those_of_its_data_sheet():
+    found = app.run(Job(SPEC), on_an_h200, lambda _: None, rates=lambda *_: None).report.runs[0]
+    (eager, _) = found.verdicts
+    assert eager.verdict is None
+    assert "what launching costs here was not measured" in eager.reason
 
 
 def test_naming_a_card_means_paper():

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
     {"boot", "errors", "model"},
-    {"noise", "rates"},
+    {"ledger", "noise", "rates", "roofline"},
     {
         "traces",
         "devices",
@@ -24,6 +24,7 @@ LAYERS = (
         "memory",
         "nesting",
         "comparison",
+        "verdict",
         "crossover",
     },
     {"launches"},

@@ -3,6 +3,7 @@
 from kernelcount.errors import UsageError
 from kernelcount.model import Job
 from kernelcount.paper.cards import CARDS as CARDS
+from kernelcount.paper.cards import cited as cited
 from kernelcount.paper.cards import find as find
 from kernelcount.paper.cards import of_device as of_device
 

@@ -82,6 +82,7 @@ NAMES = (
     "torch.ops.higher_order.cond.py_kernels",
     "torch.ops.aten.relu.default._op_dk",
     "torch.ops.aten.relu.default._schema.is_mutable",
+    "torch.ops.aten.relu.default._schema.returns",
     "torch.ops.aten.relu.default.py_kernels",
     "torch.library.Library._destroy",
     "torch.overrides._get_current_function_mode_stack",
@@ -229,6 +230,11 @@ def parameters_of(op: Any) -> list[Any]:
 def is_mutable(op: Any) -> bool:
     """Whether an overload changes any of its arguments."""
     return bool(op._schema.is_mutable)
+
+
+def gives_something(op: Any) -> bool:
+    """Whether an overload returns anything; the node of a graph may bear values all the same."""
+    return bool(op._schema.returns)
 
 
 def negated(tensor: Any) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
 from kernelcount.errors import UsageError
+from kernelcount.model import Rates
 
 _MIB = 1 << 20
 _GB = 1_000_000_000
@@ -20,19 +21,23 @@ class Limits:
     Source: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability", and
     libcudacxx/include/cuda/__device/arch_traits.h in github.com/NVIDIA/cccl, which has the same
     figures for all of these; 9.0 also by a device query on an H200.
+
+    `tensor_cores`: the precisions whose products they make, by the white papers of the
+    architectures (Turing, A100, GA102, Ada, H100, Blackwell).
     """
 
     threads_per_multiprocessor: int
     shared_memory: int
+    tensor_cores: tuple[str, ...] = ()
 
 
 LIMITS = {
-    (7, 5): Limits(1024, 64 << 10),
-    (8, 0): Limits(2048, 163 << 10),
-    (8, 6): Limits(1536, 99 << 10),
-    (8, 9): Limits(1536, 99 << 10),
-    (9, 0): Limits(2048, 227 << 10),
-    (10, 0): Limits(2048, 227 << 10),
+    (7, 5): Limits(1024, 64 << 10, ("f16",)),
+    (8, 0): Limits(2048, 163 << 10, ("f16", "bf16", "tf32", "f64")),
+    (8, 6): Limits(1536, 99 << 10, ("f16", "bf16", "tf32")),
+    (8, 9): Limits(1536, 99 << 10, ("f16", "bf16", "tf32", "fp8")),
+    (9, 0): Limits(2048, 227 << 10, ("f16", "bf16", "tf32", "f64", "fp8")),
+    (10, 0): Limits(2048, 227 << 10, ("f16", "bf16", "tf32", "f64", "fp8")),
 }
 
 WARP = 32
@@ -45,7 +50,8 @@ THREADS_PER_BLOCK = 1024
 class Card:
     """A GPU that need not be there.
 
-    `memory` and `l2` are in bytes, `bandwidth` in bytes a second, as `source` has them. `l2` is
+    `memory` and `l2` are in bytes, `bandwidth` in bytes a second, as `source` has them. `matmul`:
+    operations a second by precision (see `_CITED`). `l2` is
     what decides whether an array comes from memory at all. `memory` is what a device query tells,
     or, where nobody has published one, what the data sheet does, which is a little more.
     """
@@ -57,6 +63,11 @@ class Card:
     l2: int
     bandwidth: int
     source: str
+
+    @property
+    def matmul(self) -> tuple[tuple[str, float], ...]:
+        """Operations a second of dense matrix products, by precision, as cited in `_CITED`."""
+        return tuple((p, n * 1e12) for p, n in _CITED[self.name].items())
 
     @property
     def limits(self) -> Limits:
@@ -101,6 +112,29 @@ _ROWS = (
          "device query and memory clock on a B200: github.com/pytorch/ao/pull/4002 (all)"),
 )  # fmt: skip
 
+# Peaks for dense operands, in 1e12 operations a second, two for a multiplication with its addition:
+# the data sheets of the cards (H200, H100, A100, A10, L40S, L4, T4 and, for each GPU, HGX B200),
+# where they give sparse figures half of them; of the RTX cards the white papers, with sums in
+# float32. Where tensor cores make a precision, theirs.
+_HOPPER_SXM = {"f64": 67.0, "f32": 67.0, "tf32": 494.5, "bf16": 989.5, "f16": 989.5, "fp8": 1979.0}
+_A100 = {"f64": 19.5, "f32": 19.5, "tf32": 156.0, "bf16": 312.0, "f16": 312.0}
+_CITED: dict[str, dict[str, float]] = {
+    "H200": _HOPPER_SXM,
+    "H100": _HOPPER_SXM,
+    "H100 PCIe": {"f64": 51.0, "f32": 51.0, "tf32": 378.0, "bf16": 756.5, "f16": 756.5,
+                  "fp8": 1513.0},
+    "A100": _A100,
+    "A100 40GB": _A100,
+    "A10": {"f32": 31.2, "tf32": 62.5, "bf16": 125.0, "f16": 125.0},
+    "L40S": {"f32": 91.6, "tf32": 183.0, "bf16": 362.0, "f16": 362.0, "fp8": 733.0},
+    "L4": {"f32": 30.3, "tf32": 60.0, "bf16": 121.0, "f16": 121.0, "fp8": 242.5},
+    "T4": {"f32": 8.1, "f16": 65.0},
+    "RTX 4090": {"f32": 82.6, "tf32": 82.6, "bf16": 165.2, "f16": 165.2, "fp8": 330.3},
+    "RTX 3090": {"f32": 35.6, "tf32": 35.6, "bf16": 71.0, "f16": 71.0},
+    "B200": {"f64": 37.0, "f32": 75.0, "tf32": 1100.0, "bf16": 2250.0, "f16": 2250.0,
+             "fp8": 4500.0},
+}  # fmt: skip
+
 CARDS: dict[str, Card] = {card.name: card for card in _ROWS}
 
 DEFAULT = "H200"
@@ -135,6 +169,12 @@ def of_device(device: str) -> Card | None:
 def full_name(card: Card) -> str:
     """What the card calls itself."""
     return f"NVIDIA {'GeForce ' if card.name.startswith('RTX') else ''}{card.name}"
+
+
+def cited(card: Card) -> Rates:
+    """What the card reaches at the most, by those who make it; launches nobody gives."""
+    rates = Rates(full_name(card), "", card.multiprocessors)
+    return replace(rates, copy=float(card.bandwidth), matmul=card.matmul)
 
 
 def device_properties(card: Card) -> Any:

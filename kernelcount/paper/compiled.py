@@ -7,12 +7,13 @@ Then each graph is lowered for the card, up to the code that would launch its ke
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kernelcount.paper import adapter, host, rules, wrapper
+from kernelcount.paper import adapter, flops, host, rules, wrapper
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call, Log, call_of
 from kernelcount.paper.mode import op_of
@@ -136,10 +137,15 @@ class Compiler:
 
         return run
 
-    def lowered(self, card: Card) -> list[Call]:
-        """The log's calls, with every graph replaced by what Inductor launches for it."""
-        written: dict[int, list[Call]] = {}
+    def lowered(self, card: Card) -> tuple[list[Call], Counter[str]]:
+        """The log's calls, with every graph replaced by what Inductor launches for it.
+
+        And the operations of all by precision: those of a graph are its ops', whether Inductor
+        calls a library for them or writes a kernel.
+        """
+        written: dict[int, tuple[list[Call], Counter[str]]] = {}
         calls: list[Call] = []
+        done = flops.total(call.flops for call in self.log.calls)
         for call in self.log.calls:
             if call.graph is None:
                 calls.append(call)
@@ -147,8 +153,9 @@ class Compiler:
             if call.graph not in written:
                 with self._at(""):
                     written[call.graph] = _lower(self.graphs[call.graph], card, self._scalars)
-            calls += written[call.graph]
-        return calls
+            calls += written[call.graph][0]
+            done += written[call.graph][1]
+        return calls, done
 
 
 def _place(graph: Any, places: dict[str, str]) -> None:
@@ -200,13 +207,14 @@ def _play(module: Any, args: list[Any]) -> Any:
         return Player(module).run(*args)
 
 
-def _lower(graph: Graph, card: Card, scalars: Scalars) -> list[Call]:
-    """What Inductor would launch for a graph on the card."""
+def _lower(graph: Graph, card: Card, scalars: Scalars) -> tuple[list[Call], Counter[str]]:
+    """What Inductor would launch for a graph on the card, and the operations of its ops."""
     with adapter.believed_in(card), adapter.inductor_settings(_nothing):
         module, inputs = _retargeted(graph, scalars)
         written = adapter.lower(module, inputs, graph.options)
     found = wrapper.calls(written.code)
     ops = _Ops(module, card.name)
+    done = flops.total(flops.of(op, card) for op in ops.all())
     scalars_of_host = {n.name for n in module.graph.find_nodes(op="placeholder") if _is_host(n)}
     calls = [
         made
@@ -214,7 +222,7 @@ def _lower(graph: Graph, card: Card, scalars: Scalars) -> list[Call]:
         if call.name.removesuffix(".item") not in scalars_of_host
         and (made := _made(call, ops)) is not None
     ]
-    return _with_bytes(calls, written.traffic)
+    return _with_bytes(calls, written.traffic), done
 
 
 def _with_bytes(calls: list[Call], traffic: Sequence[tuple[int, int]]) -> list[Call]:
@@ -272,31 +280,45 @@ class _Ops:
                 name = node.target.name().partition(".")[0].partition("::")[2]
                 self._nodes.setdefault(name, []).append(node)
 
+    def all(self) -> Iterator[rules.Op]:
+        """Those on the GPU that nobody has taken yet."""
+        for node in (n for nodes in self._nodes.values() for n in nodes):
+            op = _op_of(node)
+            if _on_gpu(op):
+                yield op
+
     def next(self, written: str) -> Call | None:
         """What a library call costs, by the first op of its name that is not taken yet.
 
         None where no op bears its name: Inductor put another in its place.
         """
-        from torch.fx.node import map_aggregate
-
         parts = written.split(".")
         waiting = self._nodes.get(parts[1] if len(parts) > 1 else written)
         if not waiting:
             return None
-        node = waiting.pop(0)
-
-        def value(item: Any) -> Any:
-            return item.meta.get("val") if hasattr(item, "meta") else item
-
-        args, kwargs = map_aggregate(node.args, value), map_aggregate(node.kwargs, value)
-        result = node.meta.get("val")
-        results = list(result) if isinstance(result, tuple | list) else [result]
-        op = op_of(node.target, args, kwargs, [t for t in results if hasattr(t, "dtype")])
-        if not any(is_on(t, "cuda") for t in (*op.read, *op.written)):
+        op = _op_of(waiting.pop(0))
+        if not _on_gpu(op):
             return Call(written)  # the host's own
         call = call_of(op, self._card, "cuda") or Call(written)
         # With its operands padded, not even what was recorded of this shape holds.
         return replace(call, cost=rules.AT_LEAST_ONE, source=None) if may_be_padded(op) else call
+
+
+def _op_of(node: Any) -> rules.Op:
+    """The op that a node of a graph calls, with the fake tensors that it is given."""
+    from torch.fx.node import map_aggregate
+
+    def value(item: Any) -> Any:
+        return item.meta.get("val") if hasattr(item, "meta") else item
+
+    args, kwargs = map_aggregate(node.args, value), map_aggregate(node.kwargs, value)
+    result = node.meta.get("val")
+    results = list(result) if isinstance(result, tuple | list) else [result]
+    return op_of(node.target, args, kwargs, [t for t in results if hasattr(t, "dtype")])
+
+
+def _on_gpu(op: rules.Op) -> bool:
+    return any(is_on(t, "cuda") for t in (*op.read, *op.written))
 
 
 # Elements to which Inductor may pad the sides of a product: torch/_inductor/fx_passes/pad_mm.py.
@@ -356,6 +378,10 @@ def _retargeted(graph: Graph, scalars: Scalars) -> tuple[Any, list[Any]]:
     return module, inputs
 
 
+# What an op was given when it was traced: Inductor traces with it what a mutating op is made of.
+_GIVEN = "eager_input_vals"
+
+
 def _copied(original: Any, fake: Callable[[Any], Any]) -> Any:
     """A copy of a module of graphs whose tensors and devices are those of the lowering."""
     import torch
@@ -364,6 +390,9 @@ def _copied(original: Any, fake: Callable[[Any], Any]) -> Any:
     output = copy.graph_copy(original.graph, {})
     last = next(n for n in reversed(original.graph.nodes) if n.op == "output")
     copy.output(output).meta = dict(last.meta)
+    for node in copy.nodes:
+        if _GIVEN in node.meta:
+            node.meta[_GIVEN] = torch.fx.node.map_aggregate(node.meta[_GIVEN], fake)
     names = {n.target for n in original.graph.nodes if n.op == "get_attr"}
     attributes = {n: fake(getattr(original, n)) for n in names}
     module = torch.fx.GraphModule(attributes or torch.nn.Module(), copy)

@@ -6,6 +6,7 @@ tensor on the stand-in; for traces only attention is needed, the rest being deco
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -175,9 +176,9 @@ class _Whole:
                 ctx.call = call
                 ctx.save_for_backward(*given)
                 ctx.set_materialize_grads(False)
-                with log.opened(to=False):
+                with log.summed() as done:
                     result = call.made_of(given)
-                note(forward, call.args, given, result)
+                note(forward, call.args, given, result, done)
                 return result
 
             @staticmethod
@@ -193,13 +194,11 @@ class _Whole:
                     results = list(leaves(ctx.call.made_of(given)))
                     pairs = [p for p in zip(results, grads, strict=True) if p[1] is not None]
                     inputs = [t for t in given if t.requires_grad]
-                    made = iter(
-                        torch.autograd.grad(
-                            [r for r, _ in pairs], inputs, [g for _, g in pairs], allow_unused=True
-                        )
-                    )
+                    ends = [r for r, _ in pairs], inputs, [g for _, g in pairs]
+                    with log.summed() as done:
+                        made = iter(torch.autograd.grad(*ends, allow_unused=True))
                 found = [next(made) if w else None for w in wanted]
-                note(backward, (), [*(g for _, g in pairs), *given], found)
+                note(backward, (), [*(g for _, g in pairs), *given], found, done)
                 return None, *found
 
         self._function = Function
@@ -209,9 +208,16 @@ class _Whole:
         call = _Call(self._op, args, kwargs)
         return self._function.apply(call, *call.tensors())
 
-    def _note(self, names: tuple[str, ...], args: Any, given: Any, result: Any) -> None:
-        """Note the ops: the last has the tensors, those before it are not told apart."""
+    def _note(
+        self, names: tuple[str, ...], args: Any, given: Any, result: Any, done: Counter[str]
+    ) -> None:
+        """Note the ops: the last has the tensors, those before it are not told apart.
+
+        `done`: the operations of all, by precision, of which there is one: they stand at the first.
+        """
+        known = next(iter(done.items()), None)
         for name in names[:-1]:
-            self._log.note_op(Op(name, "aten", (), {}, given[:1], []))
+            self._log.note_op(Op(name, "aten", (), {}, given[:1], []), known)
+            known = None
         written = [t for t in leaves(result) if t is not None]
-        self._log.note_op(Op(names[-1], "aten", args, {}, list(given), written))
+        self._log.note_op(Op(names[-1], "aten", args, {}, list(given), written), known)

@@ -132,7 +132,7 @@ class PretendedGpu:
         """
         for reason in self._scene.refusals:
             raise NotMeasuredError(reason)
-        calls = self._lowered()
+        calls, done = self._lowered()
         paper = Paper(
             generated=sum(c.cost.kernels for c in calls if c.generated),
             library=sum(1 for c in calls if not c.generated and c.cost.kernels),
@@ -143,10 +143,13 @@ class PretendedGpu:
             floor=self._floor,
             bandwidth=self.card.bandwidth,
             bound_ns=bounds.least_time(calls, self._unit, self.card),
+            flops=tuple(sorted(done.items())),
+            tensor_cores=tuple(p for p in sorted(done) if p in self.card.limits.tensor_cores),
+            own=tuple(_own(c) for c in calls if c.own),
         )
         return _records(calls), paper, [*_notes(calls), *self.value_notes(), *self._told()]
 
-    def _lowered(self) -> list[Call]:
+    def _lowered(self) -> tuple[list[Call], Counter[str]]:
         import torch
 
         try:
@@ -222,15 +225,25 @@ def _records(calls: Iterable[Call]) -> Records:
         moved = (call.read, call.written) if call.apart else (None, None)
         nothing = (0, 0) if call.apart else (None, None)
         kinds = ["kernel"] * call.cost.kernels + ["copy"] * call.cost.copies
+        precision, flops = call.flops or (None, None)
         for activity in kinds:
             read, written = moved
-            work = Work(call.name, activity, label, read=read, written=written)  # type: ignore[arg-type]
+            work = Work(
+                call.name, activity, label, read=read, written=written,  # type: ignore[arg-type]
+                flops=flops, precision=precision,
+            )  # fmt: skip
             index.append(works.setdefault(work, len(works)))
-            moved = nothing
+            moved, flops, precision = nothing, None, None
     n = len(index)
     untimed = array("q", [NO_TIME]) * n
     lanes = (Lane("0", "paper"),)
     return Records(tuple(works), lanes, index, array("i", [0]) * n, untimed, untimed)
+
+
+def _own(call: Call) -> Work:
+    """A call of somebody's own op, as the one kernel that it may be."""
+    moved = {"read": call.read, "written": call.written} if call.apart else {}
+    return Work(call.name, "kernel", _plain(call.name), at_most=True, **moved)  # type: ignore[arg-type]
 
 
 def _notes(calls: Iterable[Call]) -> Iterator[Note]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from kernelcount.paper import atlas, rules
+from kernelcount.paper import atlas, cards, flops, rules
+from kernelcount.paper.flops import Flops
 from kernelcount.paper.places import STAND_IN, is_on
+from kernelcount.paper.traffic import traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +20,8 @@ class Call:
     `read` and `written` in bytes of GPU memory, those of all its graph where they are not known
     `apart`. `graph`: the number of a graph that was called,
     instead of all the rest. `source`: where a count that no rule knows is from. `unknown`: nobody
-    knows what the call does.
+    knows what the call does. `flops`: its operations and their precision, None where there is no
+    formula for them. `own`: it is somebody's own op, which moves at most all that it is given.
     """
 
     name: str
@@ -29,6 +33,8 @@ class Call:
     source: str | None = None
     unknown: bool = False
     apart: bool = True
+    flops: Flops | None = None
+    own: bool = False
 
 
 class Log:
@@ -38,6 +44,7 @@ class Log:
         self.card = card
         self.calls: list[Call] = []
         self.is_open = False
+        self._inside: list[Flops | None] | None = None
 
     @contextmanager
     def opened(self, *, to: bool = True) -> Iterator[None]:
@@ -48,10 +55,24 @@ class Log:
         finally:
             self.is_open = before
 
-    def note_op(self, op: rules.Op) -> None:
-        """Note an op, if it launches anything."""
+    @contextmanager
+    def summed(self) -> Iterator[Counter[str]]:
+        """Note nothing of what runs inside but the sum of its operations, there at the end."""
+        before, self._inside = self._inside, []
+        sums: Counter[str] = Counter()
+        try:
+            with self.opened(to=False):
+                yield sums
+            sums += flops.total(self._inside)
+        finally:
+            self._inside = before
+
+    def note_op(self, op: rules.Op, known: flops.Flops | None = None) -> None:
+        """Note an op, if it launches anything. `known`: its operations, where no formula is."""
+        if self._inside is not None and not self.is_open:
+            self._inside.append(flops.of(op, cards.CARDS[self.card]))
         if self.is_open and (call := call_of(op, self.card)) is not None:
-            self.calls.append(call)
+            self.calls.append(replace(call, flops=known) if known else call)
 
     def note_open(self, what: str) -> None:
         """Note what launches kernels that nobody counts here."""
@@ -75,5 +96,9 @@ def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:
         read=[t for t in op.read if is_on(t, on_gpu)],
         written=[t for t in op.written if is_on(t, on_gpu)],
     )
-    read, written = rules.traffic(ours)
-    return Call(f"{op.namespace}::{op.name}", cost, read, written, source=source)
+    read, written = traffic(ours)
+    done = flops.of(op, cards.CARDS[card])
+    own = op.namespace not in rules.TORCHS_OWN
+    return Call(
+        f"{op.namespace}::{op.name}", cost, read, written, source=source, flops=done, own=own
+    )

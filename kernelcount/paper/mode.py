@@ -134,15 +134,21 @@ class _Run:
 
 
 def op_of(func: Any, args: Any, kwargs: dict[str, Any], written: list[Any]) -> rules.Op:
-    """A call of an op, as the rules see it. `written`: the tensors that it returned."""
+    """A call of an op, as the rules see it. `written`: the tensors that it returned.
+
+    An op of torch's own that changes an argument returns it; somebody's may return another beside.
+    """
     namespace, _, name = func.name().partition(".")[0].partition("::")
+    if not written or namespace not in rules.TORCHS_OWN:
+        given = written if adapter.gives_something(func) else []
+        written = [*given, *_changed(func, args, kwargs)]
     return rules.Op(
         name,
         namespace,
         args,
         kwargs,
         [t for t in leaves((args, kwargs)) if _is_tensor(t)],
-        written or _changed(func, args, kwargs),
+        written,
         adapter.is_pointwise(func),
         _parameters(func, args, kwargs),
     )

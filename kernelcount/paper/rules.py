@@ -53,6 +53,9 @@ def argument(op: Op, index: int, name: str, default: Any = None) -> Any:
     return op.args[index] if len(op.args) > index else default
 
 
+TORCHS_OWN = ("aten", "prims")
+"""Namespaces of ops that torch brings. What others do, or how much they read, nobody knows."""
+
 NOTHING = Cost(0)
 ONE = Cost(1)
 AT_LEAST_ONE = Cost(1, exact=False)
@@ -109,7 +112,7 @@ def cost(op: Op, on_gpu: str = STAND_IN) -> Cost:
         known = _foreach(op)
     elif effect(f"{op.namespace}::{op.name}") == "nothing" or _only_aliases(op):
         return NOTHING
-    elif op.namespace not in ("aten", "prims"):
+    elif op.namespace not in TORCHS_OWN:
         return Cost(0, exact=False)  # somebody's own op: it may do anything
     elif op.name in _ONE or (op.pointwise and op.name not in _NOT_SIMPLY_POINTWISE):
         known = ONE
@@ -143,6 +146,8 @@ def _only_aliases(op: Op) -> bool:
 
     if op.name.endswith("_") or "out" in op.kwargs or not op.written:
         return False
+    if op.namespace not in TORCHS_OWN:
+        return False  # it may change what it gives back, or gives nothing
     given = {unique_id(t) for t in op.read}
     return {unique_id(t) for t in op.written} <= given
 
@@ -433,24 +438,7 @@ _SPECIAL: dict[str, Callable[[Op], Cost]] = {
 }
 
 
-# ── bytes ────────────────────────────────────────────────────────────────────────────────────────
-
-_WRITE_ONLY = frozenset({"fill_", "zero_", "copy_", "normal_", "uniform_", "random_", "bernoulli_"})
-_GATHERS = frozenset({"embedding", "gather", "index", "index_select", "take"})
-
-
-def traffic(op: Op) -> tuple[int, int]:
-    """Bytes that the op must read and must write: each distinct element once."""
-    written = sum(map(distinct_bytes, op.written))
-    read = list(op.read)
-    if op.name.endswith("_like") or op.name.startswith("new_"):
-        return 0, written
-    if op.name in _WRITE_ONLY:
-        read = read[1:]
-    sizes = list(map(distinct_bytes, read))
-    if op.name in _GATHERS and sizes:
-        sizes[0] = min(sizes[0], written)  # of the table, only what is asked for
-    return sum(sizes), written
+# ── tensors ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def distinct_bytes(tensor: Tensor) -> int:

@@ -174,11 +174,16 @@ def _fewer(base: Figures, other: Figures) -> str:
 
 
 def _waiting(entry: Figures) -> str:
-    """Whether the GPU is idle for the most of a call: then it is launching that takes the time."""
+    """Whether the GPU is idle for the most of a call: then it is launching that takes the time.
+
+    Unless the verdict knows better.
+    """
     busy, call = entry.busy_ns, entry.call_time_ns
     if busy is None or call is None or busy * 2 > call:
         return ""
-    return f"; the GPU is busy for {duration(busy)} of that, so the call is launch-bound"
+    known = entry.verdict.verdict if entry.verdict else None
+    so = ", so the call is launch-bound" if known in (None, "launch-bound") else ""
+    return f"; the GPU is busy for {duration(busy)} of that{so}"
 
 
 def _counts(base: Figures, other: Figures) -> str:

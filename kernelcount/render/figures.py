@@ -25,6 +25,7 @@ from kernelcount.model import (
     Run,
     Speed,
     Unmeasured,
+    Verdict,
     note_codes,
 )
 from kernelcount.render.wording import clean, duration, plural, ratio, setting, size
@@ -51,7 +52,7 @@ class Figures:
     `capture` holds what was recorded, be it in part; times are in nanoseconds. `untimed` kernels
     are counted, and left out of the times. `aten` and `generated` replace all other counts where
     CPU operations were counted. `beside` is what paper says of what was measured, `speed` how its
-    time compares with that of the first variant.
+    time compares with that of the first variant, `verdict` what holds it back.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Figures:
     generated: int | None = None
     beside: Beside | None = None
     speed: Speed | None = None
+    verdict: Verdict | None = None
 
     @property
     def title(self) -> str:
@@ -157,8 +159,25 @@ class Figures:
 def figures_of(run: Run) -> list[Figures]:
     """The figures of every outcome of a run, with what paper says of each."""
     nothing = (None,) * len(run.outcomes)
-    all_of = zip(run.outcomes, run.besides or nothing, run.speeds or nothing, strict=True)
-    return [replace(figures(o), beside=beside, speed=speed) for o, beside, speed in all_of]
+    all_of = zip(
+        run.outcomes,
+        run.besides or nothing,
+        run.speeds or nothing,
+        run.verdicts or nothing,
+        strict=True,
+    )
+    return [
+        replace(_with(figures(o), beside), speed=speed, verdict=verdict)
+        for o, beside, speed, verdict in all_of
+    ]
+
+
+def _with(entry: Figures, beside: Beside | None) -> Figures:
+    """The figures with what paper says of them, row by row too."""
+    rows = entry.rows
+    if beside and beside.ledger and entry.capture:
+        rows = replace(entry.capture, records=beside.ledger).rows()
+    return replace(entry, beside=beside, rows=rows)
 
 
 def figures(outcome: Outcome) -> Figures:

@@ -20,6 +20,7 @@ from kernelcount.model import (
     Row,
     Speed,
     Unmeasured,
+    Verdict,
 )
 from kernelcount.render import paper
 from kernelcount.render.figures import Figures, figures_of
@@ -62,7 +63,13 @@ def render(report: Report) -> str:
     failed = [o for o in report.outcomes if isinstance(o, Unmeasured) and o.code == USAGE]
     if failed and report.exit_code == USAGE:
         document["error"] = {"code": USAGE, "message": f"{failed[0].name}: {failed[0].reason}"}
-    return _text({**document, "verdicts": []})
+    verdicts = [
+        _verdict(f.verdict, size if "sizes" in document else None)
+        for size, of_size in entries
+        for f in of_size
+        if f.verdict
+    ]
+    return _text({**document, "verdicts": verdicts})
 
 
 def _crossover(found: Crossover) -> dict[str, Any]:
@@ -113,6 +120,30 @@ def _environment(environment: Environment) -> dict[str, str | None]:
         "torch": environment.torch,
         "triton": environment.triton,
         "kernelcount": environment.kernelcount,
+    }
+
+
+def _verdict(found: Verdict, size: int | None) -> dict[str, Any]:
+    """One entry of ``verdicts``; ``size`` where there are several."""
+    evidence = [
+        {
+            "what": e.what,
+            "value": e.value,
+            "of": e.of,
+            "share": e.share,
+            "basis": e.basis,
+            "reason": e.reason or None,
+        }
+        for e in found.evidence
+    ]
+    return {
+        **({} if size is None else {"size": size}),
+        "variant": found.variant,
+        "verdict": found.verdict,
+        "reason": found.reason or None,
+        "of": "call" if found.of_call else "kernels",
+        "precision": found.precision,
+        "evidence": evidence,
     }
 
 
@@ -232,7 +263,7 @@ def _basis(environment: Environment) -> str:
 
 def _floor(entries: Sequence[Figures]) -> dict[str, Any] | None:
     """Show the least that any variant can move; null where it was not worked out."""
-    unit = next((f.modelled.unit for f in entries if f.modelled and f.modelled.unit), None)
+    unit = next((p.unit for p in map(paper.ends_of, entries) if p and p.unit), None)
     least = paper.floor(entries)
     if least is None or unit is None:
         return None
@@ -243,16 +274,21 @@ def _on_paper(f: Figures) -> dict[str, Any]:
     """Show what was worked out and not measured; null where it was not."""
     worked_out = f.modelled
     if worked_out is None:
-        return {"bytes": None, "transfers": None, "paper": _beside(f.beside)}
-    moved = {"read": worked_out.read, "written": worked_out.written, "basis": "modelled"}
+        nothing = dict.fromkeys(("bytes", "transfers", "flops", "tensor_cores"))
+        return {**nothing, "paper": _beside(f.beside)}
+    moved = {
+        "bytes": _bytes(worked_out.read, worked_out.written, at_most=worked_out.at_most),
+        "transfers": worked_out.transfers,
+        "flops": dict(worked_out.flops),
+        "tensor_cores": list(worked_out.tensor_cores),
+    }
     if f.paper is None:
-        return {"bytes": moved, "transfers": worked_out.transfers, "paper": _beside(f.beside)}
+        return {**moved, "paper": _beside(f.beside)}
     return {
         "generated": worked_out.generated,
         "library": worked_out.library,
         "at_least": worked_out.at_least,
-        "bytes": moved,
-        "transfers": worked_out.transfers,
+        **moved,
         "bound_ns": worked_out.bound_ns,
     }
 
@@ -281,7 +317,11 @@ def _moved(row: Row) -> dict[str, Any] | None:
     """Show the bytes of all executions; null where they were not worked out."""
     if row.read is None or row.written is None:
         return None
-    return {"read": row.read, "written": row.written, "basis": "modelled"}
+    return _bytes(row.read, row.written, at_most=row.at_most)
+
+
+def _bytes(read: int, written: int, *, at_most: bool) -> dict[str, Any]:
+    return {"read": read, "written": written, "basis": "at most" if at_most else "modelled"}
 
 
 def _lists(f: Figures) -> dict[str, Any]:
@@ -304,6 +344,7 @@ def _lists(f: Figures) -> dict[str, Any]:
                 "count": row.count,
                 "time_ns": row.time_ns,
                 "bytes": _moved(row),
+                "flops": row.flops,
             }
             for row in f.rows
         ],

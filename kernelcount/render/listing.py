@@ -7,9 +7,18 @@ from collections.abc import Mapping, Sequence
 from kernelcount.model import DeviceTally, Row, Step
 from kernelcount.render.figures import LISTED, Figures, listed
 from kernelcount.render.layout import Line, Page, cells, chop, columns, fit, pad
-from kernelcount.render.wording import caption, clean, duration, left_out, plural, transfers
+from kernelcount.render.wording import (
+    caption,
+    clean,
+    duration,
+    left_out,
+    memory_rate,
+    plural,
+    transfers,
+)
 
 _LABEL_WIDTH = 16
+_WIDE = 60  # cells of a page that has room for a second column of figures
 
 
 def ran(title: str, entry: Figures, page: Page) -> list[Line]:
@@ -23,6 +32,9 @@ def ran(title: str, entry: Figures, page: Page) -> list[Line]:
         [[_times(row), *([figure_of(row, entry)] if heading else [])] for row in shown],
         "rr" if heading else "r",
     )
+    if page.width >= _WIDE and any(_rate(row) for row in shown) and not entry.on_paper:
+        rates = [[tail, _rate(row) or "unknown"] for tail, row in zip(tails, shown, strict=True)]
+        heading, *tails = columns([[heading, "memory rate"], *rates], "rr")
     room = page.width - cells(tails[0]) - 3
     top = "  " + pad(title, page.width - 3 - cells(heading)) + " " + heading
     lines: list[Line] = [((top, "bold"),)]
@@ -92,6 +104,14 @@ def _entry(row: Row, room: int, label_width: int, page: Page) -> tuple[Line, str
         return ((pad(name, room), ""),), ""
     before, after = pad(label, beside - 2) + "  ", pad(name, room - beside)
     return ((before, ""), (after, "dim")), ""
+
+
+def _rate(row: Row) -> str:
+    """The bytes of a row over its time, as far as both are known: ``4.3 TB/s``."""
+    if row.read is None or row.written is None or not row.time_ns:
+        return ""
+    moved = row.read + row.written
+    return f"{'≤ ' if row.at_most else ''}{memory_rate(moved / row.time_ns * 1e9)}" if moved else ""
 
 
 def _times(row: Row) -> str:

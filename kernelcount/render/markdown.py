@@ -10,6 +10,7 @@ from kernelcount.render import remedies, sweep
 from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
 from kernelcount.render.figures import Figures, figures, listed, side_by_side
 from kernelcount.render.listing import figure_of, heading_of
+from kernelcount.render.verdict import sentences
 from kernelcount.render.wording import caption, clean, left_out, setting, target_name
 
 # What begins markup, ends a table cell, or makes a link, an emoji (:x:) or a workflow command (::).
@@ -83,6 +84,7 @@ def _block(said: Iterable[Statement], entries: Sequence[Figures], full: bool) ->
     yield _ran(entries, full)
     yield from _remedies(entries)
     yield "\n".join(f"- {escape(note)}" for note in notes(entries))
+    yield " ".join(map(escape, sentences(entries)))
     if any(e.on_paper for e in entries):
         yield escape(legend(entries))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernelcount.model import Capture, Environment, Unmeasured
+from kernelcount.model import Capture, Environment, Paper, Unmeasured
 from kernelcount.render.figures import Figures, Line
 from kernelcount.render.wording import clean, duration, plural
 
@@ -88,9 +88,15 @@ def closing(environment: Environment | None) -> str:
 
 
 def floor(entries: Sequence[Figures]) -> int | None:
-    """Bytes that must be moved: no more than the best variant does move."""
-    papers = [e.modelled for e in entries if e.modelled and e.modelled.unit]
-    return min((min(p.floor, p.read + p.written) for p in papers if p), default=None)
+    """Bytes that must be moved: no more than the best variant moves, be it on paper alone."""
+    papers = [p for p in map(ends_of, entries) if p and p.unit]
+    return min((min(p.floor, p.read + p.written) for p in papers), default=None)
+
+
+def ends_of(entry: Figures) -> Paper | None:
+    """What paper knows of the arrays that go in and come out, also where others ran between."""
+    outcome = entry.beside.outcome if entry.beside else None
+    return outcome.paper if isinstance(outcome, Capture) else entry.paper
 
 
 def _open(entry: Figures) -> bool:
@@ -131,7 +137,7 @@ def moves(base: Figures, other: Figures, verb: str) -> str:
     one, two = base.modelled, other.modelled
     if not (one and two and one.unit and two.unit and (one.transfers or two.transfers)):
         return ""
-    before, after = _transfers(base, ".3g"), _transfers(other, ".3g")
+    before, after = (_transfers(e, ".3g", "at most ") for e in (base, other))
     noun = "transfer" if after == "1" else "transfers"
     is_least = two.read + two.written == floor([base, other])
     least = ", which is the least possible" if is_least else ""
@@ -140,12 +146,14 @@ def moves(base: Figures, other: Figures, verb: str) -> str:
     return f"{verb} {after} array {noun} instead of {before}{least}"
 
 
-def _transfers(entry: Figures, form: str) -> str:
+def _transfers(entry: Figures, form: str, at_most: str = "≤ ") -> str:
+    """The array transfers; `at_most` stands before what is an upper bound."""
     value = entry.modelled.transfers if entry.modelled else None
-    return "unknown" if value is None else format(value, form)
+    bound = at_most if entry.modelled and entry.modelled.at_most else ""
+    return "unknown" if value is None else bound + format(value, form)
 
 
 def _least(entries: Sequence[Figures]) -> str:
     least = floor(entries)
-    unit = next((e.modelled.unit for e in entries if e.modelled and e.modelled.unit), 0)
+    unit = next((p.unit for p in map(ends_of, entries) if p and p.unit), 0)
     return f"least possible {least / unit:.1f}" if least is not None and unit else ""

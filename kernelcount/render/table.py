@@ -27,6 +27,7 @@ from kernelcount.render.layout import (
     paint,
     wrap,
 )
+from kernelcount.render.verdict import sentences
 from kernelcount.render.wording import clean, setting, target_name
 
 _LOUD = "bold yellow"
@@ -62,6 +63,7 @@ def _run(report: Report, page: Page) -> Iterator[list[Line]]:
         yield from _remedies(entries, page)
         yield _notes(entries, page)
         yield _legend(entries, page)
+        yield _verdicts(entries, page)
 
 
 def _read(report: Report, page: Page) -> Iterator[list[Line]]:
@@ -201,6 +203,10 @@ def _noted(every: Iterable[str], page: Page) -> list[Line]:
         shown.append((("note: ", "bold"), (first, "")))
         shown += [((" " * 6 + line, ""),) for line in more]
     return shown
+
+
+def _verdicts(entries: Sequence[Figures], page: Page) -> list[Line]:
+    return [((line, ""),) for said in sentences(entries) for line in wrap(said, page.width)]
 
 
 def _legend(entries: Sequence[Figures], page: Page) -> list[Line]:

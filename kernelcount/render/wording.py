@@ -61,6 +61,14 @@ def rate(value: float, unit: str) -> str:
     return f"{value:.0f} {unit}/s"
 
 
+def memory_rate(value: float) -> str:
+    """Bytes a second to two significant figures or three: ``4.3 TB/s``, ``850 GB/s``."""
+    for unit, factor in (("TB/s", 1e12), ("GB/s", 1e9)):
+        if (n := value / factor) >= 0.9995:  # noqa: PLR2004  below, it would be shown as 1000
+            return f"{n:.1f} {unit}" if n < 9.95 else f"{n:.0f} {unit}"  # noqa: PLR2004  as 10
+    return f"{value / 1e6:.0f} MB/s"
+
+
 def ratio(value: float) -> str:
     """Render a factor to three significant figures, such as ``1.70x``."""
     digits = len(str(int(float(_rounded(value)))))

@@ -223,3 +223,82 @@ def compiled_already(a, b):
 
 def raises(a):
     raise ValueError("mine")
+
+
+def make_multiplies(n=64, device="cuda"):
+    return (
+        torch.randn(n, 32, device=device),
+        torch.randn(32, n, device=device, requires_grad=True),
+    )
+
+
+def multiplies(x, w):
+    (x @ w).sum().backward()
+    gradient, w.grad = w.grad, None
+    return gradient
+
+
+def make_multiplies_halves(n=64, device="cuda"):
+    return tuple(torch.randn(3, n, n, device=device, dtype=torch.bfloat16) for _ in range(2))
+
+
+def multiplies_halves(a, b):
+    return torch.relu(a @ b) + (a.float() @ b.float())
+
+
+def make_convolves(n=64, device="cuda"):
+    return (
+        torch.randn(2, 3, n, n, device=device),
+        torch.randn(4, 3, 3, 3, device=device, requires_grad=True),
+    )
+
+
+def convolves(x, w):
+    F.conv2d(x, w, padding=1).sum().backward()
+    gradient, w.grad = w.grad, None
+    return gradient
+
+
+@torch.library.custom_op("functions::scaled", mutates_args={"x"})
+def scaled(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """An op of the user's own, which changes one argument and gives a new tensor."""
+    x.mul_(2)
+    return x + y
+
+
+@scaled.register_fake
+def _(x, y):
+    return torch.empty_like(x)
+
+
+def calls_its_own(x, y):
+    return scaled(x, y).relu()
+
+
+def make_looks_up(n=64, device="cuda"):
+    return torch.randn(1000 * n, 16, device=device), torch.randint(0, 1000, (n,), device=device)
+
+
+def looks_up(table, index):
+    return F.embedding(index, table)
+
+
+def make_puts(n=64, device="cuda"):
+    return torch.zeros(1000, n, device=device), torch.tensor([3, 5], device=device)
+
+
+def puts(cache, index):
+    cache[index] = 1.0
+    return cache.index_add_(0, index, torch.ones(2, cache.shape[1], device=cache.device))
+
+
+@torch.library.custom_op("functions::bumped", mutates_args={"x"})
+def bumped(x: torch.Tensor) -> None:
+    """An op of the user's own, which gives nothing."""
+    x.add_(1)
+
+
+def bumps(a, b):
+    c = a + b
+    bumped(c)
+    return c.relu()

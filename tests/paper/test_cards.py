@@ -3,7 +3,7 @@
 import pytest
 
 from kernelcount.errors import UsageError
-from kernelcount.paper.cards import CARDS, LIMITS, device_properties, find, of_device
+from kernelcount.paper.cards import CARDS, LIMITS, cited, device_properties, find, of_device
 
 
 def test_the_default_is_the_card_whose_library_calls_are_recorded():
@@ -68,3 +68,11 @@ def test_the_properties_that_torch_asks_for_are_those_of_a_real_h200():
     assert properties.total_memory == 150_109_880_320
     assert properties.shared_memory_per_block_optin == 232_448
     assert (properties.name, properties.multi_processor_count) == ("NVIDIA H200", 132)
+
+
+@pytest.mark.parametrize("card", CARDS.values(), ids=lambda card: card.name)
+def test_every_card_has_a_cited_rate_for_each_precision_its_tensor_cores_make(card):
+    rates = dict(cited(card).matmul)
+    assert {"f32", *card.limits.tensor_cores} <= set(rates)
+    assert cited(card).copy == card.bandwidth
+    assert rates["f16"] > rates["f32"]

@@ -276,3 +276,33 @@ def test_a_library_call_moves_as_much_compiled_as_in_eager_also_what_nobody_uses
     n = 100_000  # more than Inductor sorts by a kernel of its own
     moved = [(o.paper.read, o.paper.written) for o in count("sorts", size=n).values()]
     assert moved == [(n * 4, n * 4 + n * 8)] * 2
+
+
+def test_an_op_of_ones_own_moves_at_most_what_it_is_given_and_gives():
+    for outcome in count("calls_its_own", size=1000).values():
+        (own,) = outcome.paper.own
+        assert (own.label, own.read, own.written) == ("functions::scaled", 8000, 8000)
+        assert own.at_most
+        assert outcome.paper.at_most
+        assert (outcome.paper.read, outcome.paper.written) == (12_000, 12_000)
+
+
+def test_an_op_of_ones_own_that_gives_nothing_may_launch_kernels_all_the_same():
+    for outcome in count("bumps", size=1000).values():
+        (own,) = outcome.paper.own
+        assert (own.label, own.read, own.written) == ("functions::bumped", 4000, 4000)
+        assert outcome.paper.at_least
+
+
+def test_of_a_table_only_the_rows_that_are_looked_up_are_read_eager_and_compiled():
+    moved = [(o.paper.read, o.paper.written) for o in count("looks_up").values()]
+    assert moved == [(64 * 16 * 4 + 64 * 8, 64 * 16 * 4)] * 2
+
+
+def test_of_an_array_only_the_rows_that_are_put_are_written():
+    eager = count("puts", "eager")["eager"]
+    rows, indices = 2 * 64 * 4, 2 * 8
+    kernels = [row for row in eager.rows() if row.activity == "kernel"]
+    by_name = {row.label: (row.read, row.written) for row in kernels}
+    assert by_name["index_put_"] == (indices, rows)
+    assert by_name["index_add_"] == (indices + 2 * rows, rows)

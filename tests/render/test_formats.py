@@ -16,7 +16,7 @@ from . import samples
 
 SHARED = {
     "__init__", "answer", "figures", "layout", "listing", "names", "paper", "remedies", "sheet",
-    "sweep", "wording",
+    "sweep", "verdict", "wording",
 }  # fmt: skip
 ELSEWHERE = {"doctor", "plot", "image"}  # of another command's result, and pictures
 

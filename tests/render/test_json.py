@@ -35,6 +35,8 @@ KEYS = {
     "cpu_ops",
     "bytes",
     "transfers",
+    "flops",
+    "tensor_cores",
     "paper",
     "devices",
     "rows",
@@ -108,6 +110,8 @@ def test_a_run_is_one_document_with_every_key_of_the_contract():
       "cpu_ops": null,
       "bytes": null,
       "transfers": null,
+      "flops": null,
+      "tensor_cores": null,
       "paper": null,
       "devices": {
         "0": {
@@ -122,7 +126,8 @@ def test_a_run_is_one_document_with_every_key_of_the_contract():
           "activity": "kernel",
           "count": 1,
           "time_ns": 273000,
-          "bytes": null
+          "bytes": null,
+          "flops": null
         }
       ],
       "steps": [],

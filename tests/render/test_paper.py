@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from kernelcount.model import Beside, Difference, Environment, Note, Paper, Unmeasured
+from kernelcount.model import Beside, Difference, Environment, Note, Paper, Unmeasured, Work
 from kernelcount.render import render
 from kernelcount.traces import saved
 from tests.render import samples
@@ -111,6 +111,13 @@ def test_json_bears_the_parts_of_the_count_and_their_basis():
     assert document["floor"] == {"bytes": 3 * ARRAY, "transfers": 3.0}
 
 
+def test_json_bears_the_operations_by_precision_and_which_of_them_tensor_cores_make():
+    worked_out = compiled(flops=(("bf16", 4_000), ("f32", 60)), tensor_cores=("bf16",))
+    (variant,) = json.loads(render(report(worked_out), format="json"))["variants"]
+    assert variant["flops"] == {"bf16": 4_000, "f32": 60}
+    assert variant["tensor_cores"] == ["bf16"]
+
+
 def test_the_floor_is_never_above_what_a_variant_does():
     capture = compiled(floor=10 * ARRAY)
     document = json.loads(render(report(capture), format="json"))
@@ -118,7 +125,9 @@ def test_the_floor_is_never_above_what_a_variant_does():
 
 
 def test_a_saved_count_on_paper_comes_back_as_it_was():
-    capture = replace(eager(), notes=(Note("at-least", "mm"),))
+    own = (Work("mine::op", "kernel", "mine::op", read=8, written=4, at_most=True),)
+    paper = eager(flops=(("bf16", 4_000),), tensor_cores=("bf16",), own=own)
+    capture = replace(paper, notes=(Note("at-least", "mm"),))
     assert saved.load(saved.dump([capture]), "x") == (capture,)
 
 
@@ -174,10 +183,56 @@ def test_a_difference_from_paper_is_named():
     assert document["variants"][1]["paper"] is None
 
 
+def with_ledger(*moved, at_most=False):
+    """The eager run with bytes for each of its two kernels, as (read, written) or None."""
+    capture = samples.eager()
+    works = tuple(
+        work if pair is None else replace(work, read=pair[0], written=pair[1], at_most=at_most)
+        for work, pair in zip(capture.records.works, moved, strict=True)
+    )
+    own = works if at_most else ()
+    ledger = replace(capture.records, works=works)
+    return measured(Beside(eager(own=own), same_calls=True, ledger=ledger), None)
+
+
+def test_each_kernel_that_paper_knows_has_its_memory_rate_beside_its_time():
+    lines = render(with_ledger((2 * ARRAY, ARRAY), None), format="table").splitlines()
+    first = next(i for i, line in enumerate(lines) if line.endswith("memory rate"))
+    assert lines[first : first + 3] == [
+        "  eager                                                       time   memory rate",
+        "  1  add   vectorized_elementwise_ker…ctor_add<float>>      276 µs      4.3 TB/s",
+        "  2  relu  vectorized_elementwise_ker…ch_clamp_scalar>      187 µs       unknown",
+    ]
+
+
+def test_json_bears_the_bytes_of_each_kernel_that_paper_knows():
+    report = with_ledger((2 * ARRAY, ARRAY), None)
+    rows = json.loads(render(report, format="json"))["variants"][0]["rows"]
+    assert [row["bytes"] for row in rows] == [
+        {"read": 2 * ARRAY, "written": ARRAY, "basis": "modelled"},
+        None,
+    ]
+
+
+def test_what_a_kernel_of_ones_own_moves_is_at_most_what_it_is_given():
+    report = with_ledger((2 * ARRAY, ARRAY), (ARRAY, ARRAY), at_most=True)
+    text = render(report, format="table")
+    assert "≤ 4.3 TB/s" in text
+    assert "≤ 5.0" in text
+    variant = json.loads(render(report, format="json"))["variants"][0]
+    assert variant["bytes"]["basis"] == variant["rows"][0]["bytes"]["basis"] == "at most"
+
+
+def test_a_narrow_screen_has_no_room_for_rates():
+    narrow = render(with_ledger((2 * ARRAY, ARRAY), None), format="table", width=50)
+    assert "memory rate" not in narrow
+
+
 def test_bytes_of_other_kernels_than_those_that_ran_are_not_shown():
     other = Difference("generated kernels", 2, 1, "generated kernels: 2, on paper 1")
     document = json.loads(render(measured(Beside(compiled(), (other,)), None), format="json"))
-    assert document["variants"][0]["transfers"] is document["floor"] is None
+    assert document["variants"][0]["transfers"] is None
+    assert document["floor"] == {"bytes": 3 * ARRAY, "transfers": 3.0}  # it needs no kernels
 
 
 def test_where_paper_cannot_count_the_measurement_stands_and_the_reason_is_a_note():

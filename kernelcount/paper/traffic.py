@@ -1,0 +1,113 @@
+"""Bytes of GPU memory that one op must read and must write, as its shapes tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from kernelcount.paper.rules import Op, argument, distinct_bytes, mask_count
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_WRITE_ONLY = frozenset({"fill_", "zero_", "copy_", "normal_", "uniform_", "random_", "bernoulli_"})
+
+
+def traffic(op: Op) -> tuple[int, int]:
+    """Bytes that the op must read and must write: each distinct element once.
+
+    Of an array of which an op touches a part, that part: as many elements as it can be at most.
+    """
+    name = op.name.removesuffix("_")
+    if name in _PUTS and op.read and op.written:
+        return _put(op, name)
+    written = sum(map(distinct_bytes, op.written))
+    read = list(op.read)
+    if op.name.endswith("_like") or op.name.startswith("new_"):
+        return 0, written
+    if op.name in _WRITE_ONLY:
+        read = read[1:]
+    sizes = list(map(distinct_bytes, read))
+    if op.name in _TAKES and sizes:
+        place, part = _TAKES[op.name](op)
+        sizes[place] = min(sizes[place], part)
+    return sum(sizes), written
+
+
+def _selected(op: Op) -> tuple[int, int]:
+    """Of the table, as much as comes of it."""
+    return 0, sum(map(distinct_bytes, op.written))
+
+
+def _rows(op: Op) -> tuple[int, int]:
+    """Of the table, a row for each index."""
+    table, indices = op.read[:2]
+    return 0, int(indices.numel()) * prod(map(int, table.shape[1:])) * int(table.element_size())
+
+
+def _losses(op: Op) -> tuple[int, int]:
+    """Of the probabilities, one for each target: cuda/Loss.cu, cuda/NLLLoss2d.cu."""
+    return 0, int(op.read[1].numel()) * int(op.read[0].element_size())
+
+
+def _shape_alone(_: Op) -> tuple[int, int]:
+    """Of the probabilities, only their number: nll_loss_backward in the same files."""
+    return 1, 0
+
+
+# Where the operand stands that is read in part, and the bytes of that part at most.
+_TAKES: dict[str, Callable[[Op], tuple[int, int]]] = {
+    **dict.fromkeys(
+        ("embedding", "gather", "index", "index_select", "masked_select", "take"), _selected
+    ),
+    **dict.fromkeys(("_embedding_bag", "_embedding_bag_forward_only"), _rows),
+    **dict.fromkeys(("nll_loss_forward", "nll_loss2d_forward"), _losses),
+    **dict.fromkeys(("nll_loss_backward", "nll_loss2d_backward"), _shape_alone),
+}
+
+# They write a part of an array; not in place, into a copy. Those that add read it before.
+_PUTS = frozenset(
+    {"index_put", "_index_put_impl", "scatter", "scatter_add", "scatter_reduce", "index_add",
+     "index_copy", "index_fill"}
+)  # fmt: skip
+_ADDS = frozenset({"scatter_add", "scatter_reduce", "index_add"})
+
+
+def _put(op: Op, name: str) -> tuple[int, int]:
+    """Bytes of an op that writes some elements of an array, by how many it is given indices."""
+    target, *others = op.read
+    whole, size = distinct_bytes(target), int(target.element_size())
+    part = min(_indexed(op, name) * size, whole)
+    adds = name in _ADDS or bool(name.endswith(("put", "impl")) and argument(op, 3, "accumulate"))
+    # Of what is put, no more elements than there are places.
+    source = others[-1:] if name in ("scatter", "scatter_add", "scatter_reduce") else []
+    read = sum(map(distinct_bytes, others[: len(others) - len(source)]))
+    read += sum(min(distinct_bytes(t), part // size * int(t.element_size())) for t in source)
+    copied = 0 if op.name.endswith("_") else whole
+    return copied + read + (part if adds else 0), copied + part
+
+
+def _indexed(op: Op, name: str) -> int:
+    """To how many elements of the array an op's indices lead; for a mask, all of them."""
+    target = op.read[0]
+    if name.endswith(("put", "impl")):
+        return _places(target, argument(op, 1, "indices"))
+    index: Tensor = argument(op, 2, "index")
+    count = int(index.numel())
+    if name.startswith("scatter"):
+        return count
+    length = int(target.shape[argument(op, 1, "dim")]) if target.dim() else 1
+    return int(target.numel()) // max(length, 1) * count
+
+
+def _places(target: Tensor, indices: Sequence[Any]) -> int:
+    """Elements that ``target[indices]`` has; for a mask, those of the array."""
+    given = [t for t in indices if t is not None]
+    if mask_count(given):
+        return int(target.numel())
+    sizes = zip_longest(*(reversed(t.shape) for t in given), fillvalue=1)
+    chosen = prod(max(map(int, alike)) for alike in sizes)  # as they broadcast
+    kept = [int(n) for i, n in enumerate(target.shape) if i >= len(indices) or indices[i] is None]
+    return chosen * prod(kept)
