@@ -56,7 +56,8 @@ class Work:
     `label` is the op that launched it, the outermost one where ops call each other, and `op` the
     innermost; None where that is not known. `grid` and `block` are in blocks and threads,
     `shared_memory` in bytes, as are `read` and `written`: what one execution moves through GPU
-    memory, modelled; None where that was not worked out.
+    memory, modelled; None where that was not worked out. `occupancy`, 0 to 1: the share of the
+    warps that a multiprocessor can hold, as the profiler estimates it from the launch.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Work:
     op: str | None = None
     read: int | None = None
     written: int | None = None
+    occupancy: float | None = None
 
     @property
     def caption(self) -> str | None:
@@ -281,6 +283,25 @@ class Numerics:
 
 
 @dataclass(frozen=True, slots=True)
+class Counters:
+    """What the GPU's own counters say of one kernel, by Nsight Compute; None: it does not say.
+
+    `dram_read`, `dram_written`: bytes between DRAM and the L2 cache, `time_ns` in nanoseconds.
+    Shares are from 0 to 1: `occupancy` is achieved warps over those that a multiprocessor can hold,
+    `dram_share` and `sm_share` are what is reached of the throughput of DRAM and of the
+    multiprocessors. `stall`: what most of the sampled warps waited for, as in `long_scoreboard`.
+    """
+
+    dram_read: int | None = None
+    dram_written: int | None = None
+    time_ns: int | None = None
+    occupancy: float | None = None
+    dram_share: float | None = None
+    sm_share: float | None = None
+    stall: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Capture:
     """The raw record of one variant's run, or of one trace.
 
@@ -289,7 +310,8 @@ class Capture:
     None where that cannot be told. `stable`: repeated steady calls launched the same kernels; None
     for a trace, which holds what somebody recorded. `paper` comes with the basis of that name.
     `price`: what came before the steady calls; `peak_memory`: bytes that a call holds at its peak
-    above its inputs; `numerics`: its results beside the first variant's.
+    above its inputs; `numerics`: its results beside the first variant's. `counters`: for each record
+    what Nsight Compute says of it, None where it was not matched; empty where it was not asked.
     """
 
     name: str
@@ -308,6 +330,7 @@ class Capture:
     price: Price | None = None
     peak_memory: int | None = None
     numerics: Numerics | None = None
+    counters: tuple[Counters | None, ...] = ()
 
     @property
     def on_cpu(self) -> bool:
@@ -454,7 +477,7 @@ class Job:
     trace, or empty. `timeout` is in seconds, for each variant; `seconds`, those that
     timing may take at each size, 0 for none. `reference`: whether results are held against float64;
     `cold`: whether no cache may hold the arguments of timed calls.
-    `gpu`: the card that paper is for.
+    `gpu`: the card that paper is for. `ncu`: whether Nsight Compute is asked, too.
     """
 
     spec: str
@@ -474,6 +497,7 @@ class Job:
     reference: bool = False
     cold: bool = False
     traces: tuple[str, ...] = ()
+    ncu: bool = False
 
 
 @dataclass(frozen=True, slots=True)
