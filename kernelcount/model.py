@@ -310,8 +310,8 @@ class Capture:
     None where that cannot be told. `stable`: repeated steady calls launched the same kernels; None
     for a trace, which holds what somebody recorded. `paper` comes with the basis of that name.
     `price`: what came before the steady calls; `peak_memory`: bytes that a call holds at its peak
-    above its inputs; `numerics`: its results beside the first variant's. `counters`: for each record
-    what Nsight Compute says of it, None where it was not matched; empty where it was not asked.
+    above its inputs; `numerics`: its results beside the first variant's. `counters`: what Nsight
+    Compute says of each record, None where it was not matched; empty where it was not asked.
     """
 
     name: str

@@ -32,7 +32,7 @@ LAYERS = (
     {"together"},
     {"worker"},
     {"runners"},
-    {"beside"},
+    {"beside", "ncu"},
     {"app"},
     {"cli"},
     {"__main__"},
