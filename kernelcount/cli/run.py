@@ -91,6 +91,10 @@ def run(
         bool,
         typer.Option("--no-paper", help="On a GPU: leave out the count on paper, and transfers."),
     ] = False,
+    ncu: Annotated[
+        bool,
+        typer.Option("--ncu", help="Ask Nsight Compute for DRAM bytes, occupancy and stalls, too."),
+    ] = False,
     full: Annotated[bool, typer.Option("--full", help="All kernels, by their full names.")] = False,
 ) -> None:
     """Count a function's kernels, eager beside torch.compile."""
@@ -125,6 +129,7 @@ def run(
             reference=reference,
             cold=cold,
             traces=app.trace_files(trace.absolute(), names, sizes) if trace else (),
+            ncu=ncu,
         )
         with out.status() as progress, OnPaper(job) as beside:
             answer = app.run(job, runners.in_worker, progress, None if no_paper else beside)

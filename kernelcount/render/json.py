@@ -10,7 +10,7 @@ from typing import Any
 from kernelcount import noise
 from kernelcount.errors import KernelcountError
 from kernelcount.model import Beside, Capture, Environment, Report, Row, Unmeasured
-from kernelcount.render import paper
+from kernelcount.render import counters, paper
 from kernelcount.render.figures import Figures, figures_of
 
 SCHEMA = 1
@@ -96,6 +96,7 @@ def _variant(f: Figures, report: Report) -> dict[str, Any]:
         **_times(f),
         "cpu_ops": {"aten": f.aten, "generated": f.generated} if f.on_cpu else None,
         **_on_paper(f),
+        "dram": counters.moved(f),
         **_lists(f),
         "syncs": None,
         "notes": [{"code": n.code, "detail": n.detail} for n in f.notes],
@@ -226,8 +227,9 @@ def _lists(f: Figures) -> dict[str, Any]:
                 "count": row.count,
                 "time_ns": row.time_ns,
                 "bytes": _moved(row),
+                **counters.document(detail),
             }
-            for row in f.rows
+            for row, detail in zip(f.rows, f.details, strict=True)
         ],
         "steps": [
             {"name": s.name, "kernels": s.kernels, "kernel_time_ns": s.kernel_time_ns}

@@ -14,7 +14,9 @@ from kernelcount.render import FORMATS, render
 
 from . import samples
 
-SHARED = {"__init__", "answer", "figures", "layout", "listing", "names", "paper", "wording"}
+SHARED = {
+    "__init__", "answer", "counters", "figures", "layout", "listing", "names", "paper", "wording",
+}  # fmt: skip
 ELSEWHERE = {"doctor"}  # of another command's result
 
 

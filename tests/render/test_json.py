@@ -36,6 +36,7 @@ KEYS = {
     "bytes",
     "transfers",
     "paper",
+    "dram",
     "devices",
     "rows",
     "steps",
@@ -108,6 +109,7 @@ def test_a_run_is_one_document_with_every_key_of_the_contract():
       "bytes": null,
       "transfers": null,
       "paper": null,
+      "dram": null,
       "devices": {
         "0": {
           "kernels": 1,
@@ -121,7 +123,13 @@ def test_a_run_is_one_document_with_every_key_of_the_contract():
           "activity": "kernel",
           "count": 1,
           "time_ns": 273000,
-          "bytes": null
+          "bytes": null,
+          "grid": null,
+          "block": null,
+          "registers": null,
+          "shared_memory": null,
+          "occupancy": null,
+          "counters": null
         }
       ],
       "steps": [],
