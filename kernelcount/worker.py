@@ -158,14 +158,15 @@ def perform(
         send(Failed(error.code, _printable(str(error))))
 
 
-def repeat(job: Job, send: Send) -> str | None:
+def repeat(job: Job, send: Send, scratch: str | None = None) -> str | None:
     """Call the one variant of a job as it is steady, in the range of another program's profiler.
 
-    Gives a line on what came in between; None: nothing did. KeyboardInterrupt passes through.
+    `scratch` is a folder for files; None: one is made. Gives a line on what came in between, None
+    where nothing did. KeyboardInterrupt passes through.
     """
     (step,) = steps(job)
     try:
-        _Session(job, send, None).repeat(step)
+        _Session(job, send, scratch).repeat(step)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001  the user's code may raise anything
@@ -309,7 +310,7 @@ class _Session:
         """
         from kernelcount import capture
 
-        with tempfile.TemporaryDirectory(prefix="kernelcount-") as folder:
+        with tempfile.TemporaryDirectory(prefix="kernelcount-", dir=self.scratch) as folder:
             way, progress = self._way(step.variant), lambda text: self.send(Progress(text))
             capture.repeat(self._made(step.size), way, Path(folder), progress)
 

@@ -94,6 +94,8 @@ def _unknown(names: Sequence[str], got: Log) -> list[Note]:
     """Which of the metrics asked for ncu has no value of, for one kernel or another."""
     asked = [name for name in names if name in metrics.ASKED]
     without = [n for n in asked if any(k.metrics.get(n) is None for k in got.kernels)]
+    if metrics.STALLS in names and not any(metrics.stall(k.metrics) for k in got.kernels):
+        without.append(metrics.STALLS)
     if not without:
         return []
     return [Note("no-counters", f"ncu has no value here of {', '.join(without)}")]

@@ -24,7 +24,7 @@ def main(folder: str) -> None:
     """
     threading.Thread(target=_end_with, args=(Path(folder, "alive"),), daemon=True).start()
     job = msgspec.convert(json.loads(Path(folder, "job").read_bytes()), Job)
-    said = worker.repeat(job, lambda _: None)
+    said = worker.repeat(job, lambda _: None, folder)
     Path(folder, "end").write_text(said or "", encoding="utf-8")
     # A thread of the user's might keep the process alive, and `ncu` writes its log at the end.
     end = threading.Timer(_GRACE, os._exit, (0,))

@@ -182,6 +182,17 @@ def test_a_function_that_launches_nothing_is_not_asked_about(run, ncu):
     assert (code, variant["dram"], ncu()) == (0, None, [])
 
 
+def test_the_process_ends_when_its_parent_is_gone(tmp_path):
+    os.mkfifo(tmp_path / "alive")
+    alive = os.open(tmp_path / "alive", os.O_RDWR)
+    wait = f"from pathlib import Path; child._end_with(Path({str(tmp_path / 'alive')!r}))"
+    child = subprocess.Popen([sys.executable, "-c", f"from kernelcount.ncu import child; {wait}"])
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(3)
+    os.close(alive)
+    assert child.wait(10) == 130
+
+
 @pytest.mark.parametrize(
     ("flags", "why"),
     [
