@@ -84,6 +84,10 @@ def run(
         job = replace(job, device="paper")
     results = runner(job, progress, beside)
     papers = {} if beside is None else beside.found(results.outcomes, progress)
+    if job.ncu:
+        from kernelcount import ncu
+
+        results.outcomes = ncu.counted(job, results.outcomes, progress)
     runs: dict[int | None, list[worker.Step]] = {}
     for step in worker.steps(job):
         runs.setdefault(step.size, []).append(step)
@@ -187,6 +191,9 @@ def check_job(job: Job) -> None:
         raise UsageError(f"--timeout {job.timeout:g}: write a number of seconds above 0")
     if not 0 <= job.seconds <= _LONGEST_TIMEOUT:
         raise UsageError(f"--seconds {job.seconds:g}: write a number of seconds, 0 for no times")
+    if job.ncu and (job.gpu is not None or job.device is not None):
+        kind = "paper" if job.gpu is not None else devices.parse(job.device or "")[0].kind
+        devices.check_counters(kind)
     if job.backward and job.no_grad:
         raise UsageError("--backward and --no-grad exclude each other: there is no gradient then")
     if job.remedy and not job.seconds:

@@ -49,6 +49,7 @@ class OnPaper:
             cold=False,
             reference=False,
             remedy=False,
+            ncu=False,
         )
         self._alongside = self._start(job)
 

@@ -10,8 +10,8 @@ import inspect
 import os
 from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from types import GeneratorType
 from typing import Any
 
 from kernelcount.devices import Device
-from kernelcount.devices.base import MARK
+from kernelcount.devices.base import MARK, Ranged
 from kernelcount.devices.inductor import cpp_kernels_recordable
 from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.inputs import Arguments
@@ -48,6 +48,9 @@ WARM_UPS = 3
 """Calls before the first profile: in reduce-overhead mode a function runs eagerly once, is recorded
 into a CUDA graph in the second call and replayed from the third (torch/_inductor/cudagraph_trees).
 """
+
+AGREED = 2
+"""Calls after the warm-up that launch the same, at the least, before the call is steady."""
 
 MOST_CALLS = 12
 """torch gives up recompiling at 8 (torch._dynamo.config.recompile_limit), so calls 9 and 10 must
@@ -204,25 +207,54 @@ def measure(
     """
     if isinstance(subject.device, PretendedGpu):
         return _measure_on_paper(subject, subject.device, way, scratch, progress)
-    variant, function = way.variant, way.function
-    kind = VARIANTS[variant.kind]
-    given = (subject.arguments.args, subject.arguments.kwargs)
-    with ExitStack() as stack:
-        stack.enter_context(stance_kept())
-        stack.enter_context(subject.device.prepare())
-        state = UserState(function, given, backward=subject.backward)
-        stack.callback(state.restore)
-        watch = stack.enter_context(CompilerWatch())
-        stack.enter_context(kind.during())
-        invocation = Invocation(way.call, subject)
-        this = _Pass(subject, variant, invocation, state, watch, scratch, progress)
-        steady = _until_steady(this, state.before_call)
+    with _begun(subject, way, scratch, progress) as this:
+        steady = _until_steady(this, this.state.before_call)
         notes = list(subject.notes)
         if _is_empty(steady.outcome) and (fresh := _with_fresh_arguments(this)) is not None:
             steady, note = fresh
             notes.append(note)
-        notes += [*_compile_notes(this, steady), *_state_notes(state)]
+        notes += [*_compile_notes(this, steady), *_state_notes(this.state)]
         return _with_context(steady, subject, notes)
+
+
+def repeat(subject: Subject, way: Way, scratch: Path, progress: Progress) -> None:
+    """Call one variant until nothing is compiled any more, then once in the range of a profiler.
+
+    No profiler of torch's is at work: the one that waits for the range and it exclude each other.
+    Raises whatever the user's code raises, with their state put back.
+    """
+    device = subject.device
+    if not isinstance(device, Ranged):
+        raise NotMeasuredError(f"no profiler waits for a range on {device.kind}")
+    with _begun(subject, way, scratch, progress) as this:
+        for call in range(1, MOST_CALLS + 1):
+            progress(f"warm-up, call {call}")
+            before = (this.watch.compilations, this.watch.graphs)
+            this.invocation(*this.state.before_call())
+            if call == 1:
+                this.state.look_closely()
+            compiled = (this.watch.compilations, this.watch.graphs) != before
+            if call >= WARM_UPS + AGREED and not compiled:
+                break
+        device.synchronize()
+        this.state.forget_unchanged()
+        device.in_range(partial(this.invocation, *this.state.before_call()))
+
+
+@contextmanager
+def _begun(subject: Subject, way: Way, scratch: Path, progress: Progress) -> Iterator[_Pass]:
+    """What holds while one variant is called on a device that is there."""
+    kind = VARIANTS[way.variant.kind]
+    given = (subject.arguments.args, subject.arguments.kwargs)
+    with ExitStack() as stack:
+        stack.enter_context(stance_kept())
+        stack.enter_context(subject.device.prepare())
+        state = UserState(way.function, given, backward=subject.backward)
+        stack.callback(state.restore)
+        watch = stack.enter_context(CompilerWatch())
+        stack.enter_context(kind.during())
+        invocation = Invocation(way.call, subject)
+        yield _Pass(subject, way.variant, invocation, state, watch, scratch, progress)
 
 
 def _measure_on_paper(

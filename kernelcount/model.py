@@ -65,6 +65,8 @@ class Work:
     memory, modelled; None where that was not worked out. `flops`: the floating-point operations of
     a matrix product, a convolution or attention, made at `precision` (see `Paper`); else None.
     `at_most`: the bytes are all of what somebody's own kernel is given, of which it may leave out.
+    `occupancy`, 0 to 1: the share of the warps that a multiprocessor can hold, as the profiler
+    estimates it from the launch.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Work:
     flops: int | None = None
     precision: str | None = None
     at_most: bool = False
+    occupancy: float | None = None
 
     @property
     def caption(self) -> str | None:
@@ -383,6 +386,25 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
+class Counters:
+    """What the GPU's own counters say of one kernel, by Nsight Compute; None: it does not say.
+
+    `dram_read`, `dram_written`: bytes between DRAM and the L2 cache, `time_ns` in nanoseconds.
+    Shares are from 0 to 1: `occupancy` is achieved warps over those that a multiprocessor can hold,
+    `dram_share` and `sm_share` are what is reached of the throughput of DRAM and of the
+    multiprocessors. `stall`: what most of the sampled warps waited for, as in `long_scoreboard`.
+    """
+
+    dram_read: int | None = None
+    dram_written: int | None = None
+    time_ns: int | None = None
+    occupancy: float | None = None
+    dram_share: float | None = None
+    sm_share: float | None = None
+    stall: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Capture:
     """The raw record of one variant's run, or of one trace.
 
@@ -392,7 +414,8 @@ class Capture:
     for a trace, which holds what somebody recorded. `paper` comes with the basis of that name.
     `price`: what came before the steady calls; `peak_memory`: bytes that a call holds at its peak
     above its inputs; `numerics`: its results beside the first variant's; `remedies`: what was tried
-    to make it faster, empty where that was not asked.
+    to make it faster, empty where that was not asked. `counters`: what Nsight Compute says of each
+    record, None where it was not matched; empty where it was not asked.
     """
 
     name: str
@@ -412,6 +435,7 @@ class Capture:
     peak_memory: int | None = None
     numerics: Numerics | None = None
     remedies: tuple[Remedy, ...] = ()
+    counters: tuple[Counters | None, ...] = ()
 
     @property
     def on_cpu(self) -> bool:
@@ -563,7 +587,7 @@ class Job:
     trace, or empty. `timeout` is in seconds, for each variant; `seconds`, those that
     timing may take at each size, 0 for none. `reference`: whether results are held against float64;
     `cold`: whether no cache may hold the arguments of timed calls; `remedy`: whether remedies are
-    tried. `gpu`: the card that paper is for.
+    tried. `gpu`: the card that paper is for. `ncu`: whether Nsight Compute is asked, too.
     """
 
     spec: str
@@ -584,6 +608,7 @@ class Job:
     cold: bool = False
     remedy: bool = False
     traces: tuple[str, ...] = ()
+    ncu: bool = False
 
 
 @dataclass(frozen=True, slots=True)

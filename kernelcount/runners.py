@@ -37,7 +37,7 @@ _ANSWER = 1.0  # seconds for a worker to write down where it is
 _FAREWELL = 5.0  # seconds for a killed process to be gone; one that waits for a driver may not go
 _CHUNK = 1 << 16
 _LOWEST = 19  # the priority that gives way to all others (nice)
-_TOKEN = "KERNELCOUNT_WORKER"  # noqa: S105  in the environment of a worker and of all that it starts
+TOKEN = "KERNELCOUNT_WORKER"  # noqa: S105  in the environment of a worker and of all that it starts
 
 _START = """
 import os
@@ -266,13 +266,13 @@ class _Worker:
             stderr=to,
             pass_fds=(control,),
             start_new_session=True,  # so that all its children can be ended with it
-            env={**boot.environment(), **hidden, _TOKEN: self.token},
+            env={**boot.environment(), **hidden, TOKEN: self.token},
         )
         os.close(control)
         try:
             yield process, reading
         finally:
-            _kill(process, self.token)
+            kill(process, self.token)
             for descriptor in (reading, keeping, alive):
                 os.close(descriptor)
 
@@ -372,7 +372,7 @@ def _is_users(file: str) -> bool:
     return not file.startswith("<") and not any(path.is_relative_to(f) for f in libraries)
 
 
-def _kill(process: subprocess.Popen[bytes], token: str) -> None:
+def kill(process: subprocess.Popen[bytes], token: str) -> None:
     """End the worker and every process that it has started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -381,5 +381,5 @@ def _kill(process: subprocess.Popen[bytes], token: str) -> None:
     # One that has left the session still has the worker's environment (Linux tells it).
     for environ in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
-            if f"{_TOKEN}={token}".encode() in environ.read_bytes():
+            if f"{TOKEN}={token}".encode() in environ.read_bytes():
                 os.kill(int(environ.parent.name), signal.SIGKILL)

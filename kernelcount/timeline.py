@@ -52,6 +52,7 @@ _TAKEN: frozenset[type[Event]] = frozenset((*_ACTIVITY, *_HOST, Op, Annotation, 
 _LAUNCHING = frozenset(map(int, (Call.LAUNCH, Call.GRAPH, Call.MEMORY)))
 _CAPTURING = frozenset(map(int, (Call.CAPTURE_BEGIN, Call.CAPTURE_END)))
 _MOST_NAMES = 1000  # names of calls, or of annotations for the error that lists them, that are kept
+_WHOLE = 100  # percent
 _MOST_NS = 1 << 62  # nanoseconds beyond this do not fit a column
 _Columns = tuple["array[int]", ...]
 
@@ -171,7 +172,8 @@ class Timeline:
         both = list(zip(rows, arguments, strict=True))
         work = [
             works.setdefault(
-                (row.name, activity, a.registers, a.shared_memory, a.grid, a.block), len(works)
+                (row.name, activity, a.registers, a.shared_memory, a.grid, a.block, a.occupancy),
+                len(works),
             )
             for row, a in both
         ]
@@ -489,7 +491,7 @@ class Settled:
 
 
 def _work(key: tuple[Any, ...], label: Label | None) -> Work:
-    name, activity, registers, shared_memory, grid, block = key
+    name, activity, registers, shared_memory, grid, block, occupancy = key
     outermost, innermost = label or (None, None)
     return Work(
         name or "(no name)",
@@ -500,7 +502,13 @@ def _work(key: tuple[Any, ...], label: Label | None) -> Work:
         registers,
         shared_memory,
         innermost if activity == "kernel" else None,
+        occupancy=_share(occupancy),
     )
+
+
+def _share(percent: float | None) -> float | None:
+    """From 0 to 1; None for what is no share of anything."""
+    return None if percent is None or not 0 <= percent <= _WHOLE else percent / _WHOLE
 
 
 def _place(value: object) -> str:

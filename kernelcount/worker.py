@@ -163,6 +163,22 @@ def perform(
         send(Failed(error.code, _printable(str(error))))
 
 
+def repeat(job: Job, send: Send, scratch: str | None = None) -> str | None:
+    """Call the one variant of a job as it is steady, in the range of another program's profiler.
+
+    `scratch` is a folder for files; None: one is made. Gives a line on what came in between, None
+    where nothing did. KeyboardInterrupt passes through.
+    """
+    (step,) = steps(job)
+    try:
+        _Session(job, send, scratch).repeat(step)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  the user's code may raise anything
+        return _failure(error, step.size).reason
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class _Failure:
     """Why something could not be done: a line, the text with the user's frames, an exit code."""
@@ -225,6 +241,8 @@ class _Session:
         elif self.device is None:
             self.device = gpu.of_card(job.gpu)
         self.environment = replace(self.device.environment(), kernelcount=__version__)
+        if job.ncu:
+            devices.check_counters(self.environment.kind)
         self._evaluate()
         self._subjects: dict[int | None, Any] = {}
         self._ways: dict[str, Any] = {}
@@ -290,6 +308,17 @@ class _Session:
         if isinstance(outcome, Capture) and "memoised" not in note_codes(outcome.notes):
             self._counted.append((step.index, self._way(step.variant), outcome))
         return Done(step.index, msgspec.Raw(saved.dump([outcome])))
+
+    def repeat(self, step: Step) -> None:
+        """The steady call of a variant once more, in the range of another program's profiler.
+
+        Raises KernelcountError, or what the user's code raises.
+        """
+        from kernelcount import capture
+
+        with tempfile.TemporaryDirectory(prefix="kernelcount-", dir=self.scratch) as folder:
+            way, progress = self._way(step.variant), lambda text: self.send(Progress(text))
+            capture.repeat(self._made(step.size), way, Path(folder), progress)
 
     def together(
         self, size: int | None, hushed: Callable[[], AbstractContextManager[None]]

@@ -11,7 +11,15 @@ from kernelcount.model import Beside, Capture, Environment, Job, Paper, Unmeasur
 from kernelcount.runners import Results
 
 H200 = Environment("NVIDIA H200", "cuda", "2.11.0")
-JOB = Job("m.py:f", device="cuda", traces=("e.json", "c.json"), cold=True, reference=True)
+JOB = Job(
+    "m.py:f",
+    device="cuda",
+    traces=("e.json", "c.json"),
+    cold=True,
+    reference=True,
+    remedy=True,
+    ncu=True,
+)
 MEASURED = {0: Capture("eager"), 1: Unmeasured("compile", "lost")}
 EXPECTED = Capture("eager", basis="paper", paper=Paper(0, 0, False, 0, 0, 0, 0, 1))
 
@@ -56,6 +64,7 @@ def test_what_is_measured_on_a_gpu_is_counted_on_paper_for_that_card():
     (job,), found, said = begun(H200)
     assert (job.job.device, job.job.gpu) == ("paper", "H200")
     paper.check(job.job)  # none of what it refuses is asked of it
+    assert not job.job.ncu
     assert found == {0: Beside(EXPECTED, same_calls=True)}
     assert said == ["on paper, eager: on paper, call 3"]
 

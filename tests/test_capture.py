@@ -3,13 +3,18 @@
 The fake device launches what the function says; its traces go through the reader of real ones.
 """
 
+import json
+import sys
+
 import pytest
+import torch
 from counting import codes, operations
 
+from kernelcount import worker
 from kernelcount.capture import MOST_CALLS
 from kernelcount.devices.fake import Fake
 from kernelcount.errors import KernelcountError
-from kernelcount.model import Capture, Unmeasured
+from kernelcount.model import Capture, Job, Unmeasured
 
 HEAD = """
 from kernelcount.devices.fake import launch, other_profiler
@@ -396,3 +401,78 @@ def test_the_compilers_stance_is_as_the_user_left_it(count, target):
     graphs = []
     torch.compile(lambda x: x + 1, backend=lambda gm, _: graphs.append(gm) or gm)(torch.ones(2))
     assert len(graphs) == 1
+
+
+# ── the call once more, for another profiler ─────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def repeated(target, monkeypatch, tmp_path):
+    """Repeat a function on the fake device: what hindered it, and the kernels of the range."""
+    monkeypatch.setenv("KERNELCOUNT_FAKE_DEVICE", "1")
+    monkeypatch.setenv("KERNELCOUNT_FAKE_RANGE", str(tmp_path / "range"))
+    monkeypatch.setattr("sys.path", [*sys.path])
+
+    def told(text, variant="eager", **options):
+        spec = target(HEAD + text) + ":f"
+        said = worker.repeat(
+            Job(spec, device="fake", sizes=(4,), variants=(variant,), **options), lambda _: None
+        )
+        seen = tmp_path / "range"
+        return said, json.loads(seen.read_text()) if seen.is_file() else None
+
+    yield told
+    torch.compiler.reset()
+
+
+def test_the_range_holds_one_steady_call(repeated):
+    said, kernels = repeated("""
+def f(x):
+    global calls
+    calls += 1
+    launch("warm" if calls > 4 else "cold")
+""")
+    assert (said, kernels) == (None, ["warm"])
+
+
+def test_a_call_in_which_something_was_compiled_is_not_the_last_before_the_range(repeated):
+    said, kernels = repeated(
+        """
+late = False
+@torch._dynamo.disable
+def begin():
+    global calls, late
+    calls += 1
+    late = calls > 4
+    launch(f"call {calls}")
+def f(x):
+    begin()
+    return x * 3 if late else x * 2
+""",
+        "compile:backend=eager",
+    )
+    assert (said, kernels) == (None, ["call 7"])
+
+
+def test_the_range_gets_the_arguments_as_they_were_at_first(repeated):
+    said, kernels = repeated("""
+first = None
+def f(x):
+    global first
+    first = x.clone() if first is None else first
+    launch("as at first" if torch.equal(x, first) else "changed")
+    x.add_(1)
+""")
+    assert (said, kernels) == (None, ["as at first"])
+
+
+def test_what_the_function_raises_there_is_a_line(repeated):
+    said, kernels = repeated("def f(x):\n    raise ValueError('no')")
+    assert (said, kernels) == ("raised ValueError: no", None)
+
+
+def test_a_device_that_no_profiler_waits_for_is_told(target):
+    said = worker.repeat(
+        Job(target("def f(x): return x") + ":f", device="cpu", variants=("eager",)), lambda _: None
+    )
+    assert said == "no profiler waits for a range on cpu"

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
     {"boot", "errors", "model"},
-    {"ledger", "noise", "rates", "roofline"},
+    {"details", "ledger", "noise", "rates", "roofline"},
     {
         "traces",
         "devices",
@@ -35,7 +35,7 @@ LAYERS = (
     {"remedies"},
     {"worker"},
     {"runners"},
-    {"beside"},
+    {"beside", "ncu"},
     {"app"},
     {"cli"},
     {"__main__"},

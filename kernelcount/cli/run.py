@@ -102,6 +102,10 @@ def run(
             help="Plot times over several sizes: FILE.svg, FILE.png, or - to see it here.",
         ),
     ] = None,
+    ncu: Annotated[
+        bool,
+        typer.Option("--ncu", help="Ask Nsight Compute for DRAM bytes, occupancy and stalls, too."),
+    ] = False,
     full: Annotated[bool, typer.Option("--full", help="All kernels, by their full names.")] = False,
 ) -> None:
     """Count a function's kernels, eager beside torch.compile."""
@@ -138,6 +142,7 @@ def run(
             cold=cold,
             remedy=remedy,
             traces=app.trace_files(trace.absolute(), names, sizes) if trace else (),
+            ncu=ncu,
         )
         app.check_plot(plot, job, form)
         with out.status() as progress, OnPaper(job) as beside:

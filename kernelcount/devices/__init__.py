@@ -19,6 +19,7 @@ DEVICES: dict[str, Device] = {
     "fake": Fake(),
 }
 HIDDEN = frozenset({"fake"})
+_COUNTERS = frozenset({"cuda", "fake"})
 _CALLED = {"fake": "cpu", "paper": "cuda"}  # by torch, where it is another name
 _ALSO = {"gpu": "cuda", "nvidia": "cuda", "hip": "cuda", "rocm": "cuda", "amd": "cuda"}
 _ALSO |= {"intel": "xpu", "sycl": "xpu", "host": "cpu"}
@@ -43,6 +44,21 @@ def parse(text: str) -> tuple[Device, str]:
     if colon and isinstance(device, Gpu):
         return Gpu(device.kind, device.summary, int(index)), f"{kind}:{int(index)}"
     return device, _CALLED.get(kind, kind)
+
+
+def check_counters(kind: str | None) -> None:
+    """Raises UsageError where Nsight Compute can read no counters on a device of this kind.
+
+    Kinds are those of an environment, which tells NVIDIA's GPUs (cuda) from AMD's (hip).
+    """
+    if kind not in _COUNTERS:
+        why = {
+            "paper": "on paper nothing runs that it could look at",
+            "cpu": "the CPU has none of these",
+            "hip": "this is one of AMD's",
+            "xpu": "this is one of Intel's",
+        }.get(kind or "", f"this is {kind}")
+        raise UsageError(f"--ncu: Nsight Compute reads the counters of NVIDIA's GPUs; {why}")
 
 
 def _is_index(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from kernelcount.model import Environment, Note
 
@@ -59,3 +59,14 @@ class Device(Protocol):
 
     def environment(self) -> Environment:
         """The device's name and the versions that a count depends on."""
+
+
+@runtime_checkable
+class Ranged(Protocol):
+    """A device on which another program's profiler can be told which call to look at."""
+
+    def in_range(self, call: Callable[[], object]) -> None:
+        """Run `call` once, synchronised before and after, in the range that is to be profiled.
+
+        What `call` raises passes through; the range is closed first.
+        """

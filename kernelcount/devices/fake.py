@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,6 +71,15 @@ class Fake:
             call()
             total += max(_clock - launched, _busy - busy)
         return total * 1e3
+
+    def in_range(self, call: Callable[[], object]) -> None:
+        """Write the names of the kernels that `call` launches to the file that a fake ncu reads."""
+        with tempfile.TemporaryDirectory() as folder:
+            trace = Path(folder, "trace.json")
+            self.profile(call, trace)
+            rows = json.loads(trace.read_text())["traceEvents"]
+        names = [row["name"] for row in rows if row["cat"] == "kernel"]
+        Path(os.environ["KERNELCOUNT_FAKE_RANGE"]).write_text(json.dumps(names))
 
     def l2(self) -> int | None:
         """What a test has set, or None."""

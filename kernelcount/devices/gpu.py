@@ -79,6 +79,18 @@ class Gpu:
         end.synchronize()
         return float(start.elapsed_time(end)) * 1e6
 
+    def in_range(self, call: Callable[[], object]) -> None:
+        """Between cudaProfilerStart and cudaProfilerStop: only an NVIDIA GPU has these."""
+        from torch.cuda import profiler
+
+        self.synchronize()
+        profiler.start()
+        try:
+            call()
+            self.synchronize()
+        finally:
+            profiler.stop()
+
     def l2(self) -> int | None:
         """What torch reports of the current device."""
         properties = self._api().get_device_properties(self._api().current_device())

@@ -31,11 +31,11 @@ _CAPABILITIES = re.compile(r"^CapEff:\s*([0-9a-f]+)$", re.MULTILINE)
 _PLACE = "/usr/local/cuda/bin"
 """Where CUDA's installers for Linux put `ncu`, also where that is not on PATH."""
 
-_INSTALL = (
+INSTALL = (
     "Nsight Compute comes with the CUDA toolkit, and alone from "
     "developer.nvidia.com/nsight-compute; ncu has to be on PATH"
 )
-_ALLOW = (
+ALLOW = (
     "sudo, or in a container --cap-add=SYS_ADMIN, lifts it for one process; "
     "NVreg_RestrictProfilingToAdminUsers=0 as an option of the kernel module nvidia lifts it for "
     "all: developer.nvidia.com/ERR_NVGPUCTRPERM"
@@ -51,17 +51,17 @@ def check(gpu: tuple[Device, str] | None) -> Check:
     if gpu[0].environment().kind != "cuda":
         return Check("ncu", False, "Nsight Compute reads counters of NVIDIA's GPUs alone")
     if found is None:
-        return Check("ncu", False, "Nsight Compute is not installed", _INSTALL)
+        return Check("ncu", False, "Nsight Compute is not installed", INSTALL)
     restricted = for_administrators()
     if restricted is None:
         unknown = f"{found}; not known whether it may read counters: {_PARAMETERS} does not say"
-        return Check("ncu", False, unknown, _ALLOW)
+        return Check("ncu", False, unknown, ALLOW)
     if not restricted:
         return Check("ncu", True, f"{found}; the driver lets every user read counters")
     if is_administrator():
         return Check("ncu", True, f"{found}; the driver lets this process read counters, as root's")
     denied = f"{found}; the driver keeps counters to administrators, and this process is none"
-    return Check("ncu", False, denied, _ALLOW)
+    return Check("ncu", False, denied, ALLOW)
 
 
 def installed() -> str | None:

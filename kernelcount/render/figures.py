@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from statistics import median
 
+from kernelcount.details import Detail, of_rows
 from kernelcount.model import (
     EAGER_CODE,
     Beside,
@@ -82,6 +83,11 @@ class Figures:
     def notes(self) -> tuple[Note, ...]:
         """The capture's notes."""
         return self.capture.notes if self.capture else ()
+
+    @property
+    def details(self) -> tuple[Detail, ...]:
+        """What stands behind each row, in their order."""
+        return of_rows(self.capture) if self.capture else ()
 
     @property
     def on_cpu(self) -> bool:
@@ -261,11 +267,11 @@ def side_by_side(entries: Sequence[Figures]) -> list[Line]:
         for label, key, always in counts
         if always or any(getattr(e, key) for e in entries)
     ]
-    from kernelcount.render import paper
+    from kernelcount.render import counters, paper
 
     if any(e.on_paper for e in entries):
         return lines + paper.lines(entries)
-    lines += paper.beside(entries)
+    lines += paper.beside(entries) + counters.lines(entries)
     called = any(e.call_time_ns is not None for e in entries)
     if any(e.kernels for e in entries):
         sums = tuple(_time(e, e.kernel_time_ns) for e in entries)

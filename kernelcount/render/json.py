@@ -22,7 +22,7 @@ from kernelcount.model import (
     Unmeasured,
     Verdict,
 )
-from kernelcount.render import paper
+from kernelcount.render import counters, paper
 from kernelcount.render.figures import Figures, figures_of
 
 SCHEMA = 1
@@ -168,6 +168,7 @@ def _variant(f: Figures, report: Report) -> dict[str, Any]:
         **_times(f),
         "cpu_ops": {"aten": f.aten, "generated": f.generated} if f.on_cpu else None,
         **_on_paper(f),
+        "dram": counters.moved(f),
         **_lists(f),
         "syncs": None,
         "remedies": _remedies(capture),
@@ -345,8 +346,9 @@ def _lists(f: Figures) -> dict[str, Any]:
                 "time_ns": row.time_ns,
                 "bytes": _moved(row),
                 "flops": row.flops,
+                **counters.document(detail),
             }
-            for row in f.rows
+            for row, detail in zip(f.rows, f.details, strict=True)
         ],
         "steps": [
             {"name": s.name, "kernels": s.kernels, "kernel_time_ns": s.kernel_time_ns}

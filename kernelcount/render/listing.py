@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kernelcount.model import DeviceTally, Row, Step
+from kernelcount.render import counters
 from kernelcount.render.figures import LISTED, Figures, listed
 from kernelcount.render.layout import Line, Page, cells, chop, columns, fit, pad
 from kernelcount.render.wording import (
@@ -40,11 +41,14 @@ def ran(title: str, entry: Figures, page: Page) -> list[Line]:
     lines: list[Line] = [((top, "bold"),)]
     widest = max(cells(caption(row, full=page.full)[0]) for row in shown)
     label_width = min(widest, _LABEL_WIDTH, room // 3)
+    details = counters.by_row(entry) if page.full else {}
     for number, (row, tail) in enumerate(zip(shown, tails, strict=True), start=1):
         start = f"  {number:>{len(str(len(shown)))}}  "
         spans, below = _entry(row, room - len(start), label_width, page)
         lines.append(((start, ""), *spans, ("   " + tail, "")))
         parts = chop(below, page.width - len(start))
+        if page.full:
+            parts += counters.said(details[row.name, row.label, row.activity], page, len(start))
         lines += [((" " * len(start) + part, "dim"),) for part in parts]
     if rest:
         lines.append(((fit(f"  {left_out(rest)}: --full shows all", page.width), "dim"),))

@@ -19,6 +19,8 @@ from kernelcount.traces.source import Source
 class Args(msgspec.Struct, frozen=True, gc=False):
     """The arguments of a device or host row that are used, in Kineto's order. Sizes are in bytes.
 
+    `occupancy`, in percent, is Kineto's estimate from the launch and the GPU's properties.
+
     msgspec looks for a key first where it stands in this order.
     """
 
@@ -30,6 +32,7 @@ class Args(msgspec.Struct, frozen=True, gc=False):
     shared_memory: int | None = msgspec.field(default=None, name="shared memory")
     grid: tuple[int, ...] | None = None
     block: tuple[int, ...] | None = None
+    occupancy: float | None = msgspec.field(default=None, name="est. achieved occupancy %")
     graph_node: int | None = msgspec.field(default=None, name="graph node id")
 
     def completed(self, other: Args) -> Args:
@@ -248,6 +251,7 @@ def _args(args: dict[str, Any]) -> Args:
         external_id=_integer(args.get("External id", args.get("external id"))),
         grid=_integers(args.get("grid")),
         block=_integers(args.get("block")),
+        occupancy=_number(args.get("est. achieved occupancy %")),
         registers=_integer(args.get("registers per thread")),
         shared_memory=_integer(args.get("shared memory")),
         graph_node=_integer(args.get("graph node id")),

@@ -15,6 +15,7 @@ from kernelcount.errors import UnreadableError
 from kernelcount.model import (
     NO_TIME,
     Capture,
+    Counters,
     Environment,
     Lane,
     Note,
@@ -68,6 +69,7 @@ class _Outcome(msgspec.Struct, omit_defaults=True):
     peak_memory: int | None = None
     numerics: Numerics | None = None
     remedies: tuple[Remedy, ...] = ()
+    counters: tuple[Counters | None, ...] = ()
 
 
 class _File(msgspec.Struct):
@@ -149,6 +151,7 @@ def _packed(outcome: Outcome) -> _Outcome:
         peak_memory=capture.peak_memory,
         numerics=capture.numerics,
         remedies=capture.remedies,
+        counters=capture.counters,
     )
 
 
@@ -156,16 +159,16 @@ def _unpacked(saved: _Outcome) -> Outcome:
     """The outcome again. Raises IndexError or OverflowError where its numbers cannot be right."""
     counts = [saved.launches, saved.graph_launches]
     counts += [n for step in saved.steps for n in (step.kernels, step.kernel_time_ns)]
-    if any(n is not None and not 0 <= n < 1 << 63 for n in counts):
-        raise OverflowError("a count that nothing can have counted")
+    _check(counts)
     code = saved.code if saved.code in _CODES else 3
     if not saved.seen:
         return Unmeasured(saved.name, saved.reason or "not known", None, code)
+    records = _columns(saved.records) if saved.records else Records()
     capture = Capture(
         name=saved.name,
         environment=saved.environment,
         target=saved.target,
-        records=_columns(saved.records) if saved.records else Records(),
+        records=records,
         launches=saved.launches,
         graph_launches=saved.graph_launches,
         complete=saved.complete,
@@ -179,10 +182,26 @@ def _unpacked(saved: _Outcome) -> Outcome:
         peak_memory=saved.peak_memory,
         numerics=saved.numerics,
         remedies=saved.remedies,
+        counters=_counters(saved.counters, records),
     )
     if saved.reason is None:
         return capture
     return Unmeasured(saved.name, saved.reason, capture, code)
+
+
+def _check(counts: Iterable[int | None]) -> None:
+    if any(n is not None and not 0 <= n < 1 << 63 for n in counts):
+        raise OverflowError("a count that nothing can have counted")
+
+
+def _counters(saved: tuple[Counters | None, ...], records: Records) -> tuple[Counters | None, ...]:
+    """The counters again. Raises IndexError where they are not one for each record."""
+    if saved and len(saved) != len(records):
+        raise IndexError("the counters are not one for each record")
+    known = [c for c in saved if c is not None]
+    amounts = [n for c in known for n in (c.dram_read, c.dram_written, c.time_ns)]
+    _check(amounts)
+    return saved
 
 
 def _columns(saved: _Records) -> Records:

@@ -92,3 +92,10 @@ def test_one_beyond_the_last_is_told_by_its_number(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert Gpu("cuda", "", 1).missing() is None
     assert Gpu("cuda", "", 2).missing() == "there is no cuda:2; there are 2"
+
+
+def test_counters_are_those_of_nvidias_gpus_and_of_no_other_device():
+    devices.check_counters("cuda")
+    for kind in ("hip", "xpu", "cpu", "paper", "mps", None):
+        with pytest.raises(UsageError, match="--ncu: Nsight Compute reads the counters of NVIDIA"):
+            devices.check_counters(kind)

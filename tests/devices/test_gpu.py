@@ -1,5 +1,7 @@
 """GPUs behind torch: what can be tested of them without one."""
 
+import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -51,6 +53,28 @@ def test_the_environment_names_the_gpu_and_whose_it_is(api, monkeypatch, hip, ki
     environment = Gpu("cuda", "", 2).environment()
     assert (environment.device, environment.kind) == ("GPU 2", kind)
     assert torch.__version__.startswith(environment.torch)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_call_that_another_profiler_looks_at_is_waited_for_inside_its_range(
+    api, monkeypatch, fails
+):
+    happened = []
+    profiler = SimpleNamespace(
+        start=lambda: happened.append("start"), stop=lambda: happened.append("stop")
+    )
+    monkeypatch.setitem(sys.modules, "torch.cuda", SimpleNamespace(profiler=profiler))
+    monkeypatch.setattr(Gpu, "synchronize", lambda _: happened.append("wait"))
+
+    def call():
+        happened.append("call")
+        if fails:
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no") if fails else nullcontext():
+        Gpu("cuda", "").in_range(call)
+    waited = [] if fails else ["wait"]
+    assert happened == ["wait", "start", "call", *waited, "stop"]
 
 
 def test_a_torch_without_such_a_device_is_told(monkeypatch):

@@ -38,6 +38,7 @@ KEYS = {
     "flops",
     "tensor_cores",
     "paper",
+    "dram",
     "devices",
     "rows",
     "steps",
@@ -113,6 +114,7 @@ def test_a_run_is_one_document_with_every_key_of_the_contract():
       "flops": null,
       "tensor_cores": null,
       "paper": null,
+      "dram": null,
       "devices": {
         "0": {
           "kernels": 1,
@@ -127,7 +129,13 @@ def test_a_run_is_one_document_with_every_key_of_the_contract():
           "count": 1,
           "time_ns": 273000,
           "bytes": null,
-          "flops": null
+          "flops": null,
+          "grid": null,
+          "block": null,
+          "registers": null,
+          "shared_memory": null,
+          "occupancy": null,
+          "counters": null
         }
       ],
       "steps": [],

@@ -53,12 +53,25 @@ def test_a_kernel_with_junk_in_a_field_is_a_kernel(trace, field, value):
 @pytest.mark.parametrize("value", JUNK, ids=lambda v: repr(v)[:12])
 @pytest.mark.parametrize(
     "field",
-    ["correlation", "device", "stream", "External id", "grid", "block", "registers per thread"],
-)
+    [
+        "correlation", "device", "stream", "External id", "grid", "block", "registers per thread",
+        "est. achieved occupancy %",
+    ],
+)  # fmt: skip
 def test_a_kernel_with_junk_in_its_arguments_is_a_kernel(trace, field, value):
     odd = kernel(2, 110)
     odd["args"][field] = value
     assert kernels(trace(launch(1), kernel(1), odd)) == 2
+
+
+@pytest.mark.parametrize(
+    ("percent", "share"),
+    [(46, 0.46), (100, 1.0), (0, 0.0), ("46", 0.46), (101, None), (-1, None), (None, None)],
+)
+def test_the_occupancy_that_the_profiler_estimates_is_kept_as_a_share(trace, percent, share):
+    named = {"est. achieved occupancy %": percent}
+    (record,) = seen(trace(launch(1), kernel(1, **named))).records
+    assert record.work.occupancy == share
 
 
 @pytest.mark.parametrize("value", JUNK, ids=lambda v: repr(v)[:12])

@@ -11,6 +11,7 @@ from kernelcount.errors import UnreadableError
 from kernelcount.model import (
     NO_TIME,
     Capture,
+    Counters,
     Environment,
     Lane,
     Note,
@@ -57,6 +58,7 @@ WHOLE = Capture(
 )  # fmt: skip
 OUTCOMES = (
     WHOLE,
+    replace(WHOLE, name="counted", counters=(Counters(800, 400, 90, 0.8, 0.9, 0.1), None, None)),
     Capture("paper", basis="paper"),
     Unmeasured("compile", "out of memory", None, 3),
     Unmeasured("lost", "the profiler lost it", replace(WHOLE, name="lost"), 3),
@@ -107,6 +109,7 @@ def _changed(**values):
         {"works": [], "lanes": []}, {"launches": -1}, {"launches": 1.5},
         {"graph_launches": 1 << 70},
         {"steps": [{"name": "s", "kernels": 1, "kernel_time_ns": 10**400}]}, {"complete": "yes"},
+        {"counters": [None]}, {"counters": [{"dram_read": -1}, None, None]},
         {"works": [{"name": "k", "activity": "magic"}]}, {"notes": [{"code": 1, "detail": "x"}]},
     ],
     ids=lambda change: next(iter(change)),

@@ -1,0 +1,220 @@
+"""`run --ncu` from end to end, on the fake device and under a fake ncu.
+
+Each call of ncu starts a Python that imports torch, so that a test asks for little and tells much.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kernelcount.examination import counters as examined
+from kernelcount.model import Environment
+from kernelcount.ncu import process
+from kernelcount.traces import saved
+
+FAKE = Path(__file__).parent / "fake_ncu.py"
+TARGET = """
+    from kernelcount.devices.fake import launch
+    def f(x):
+        launch("void ns::add<float>(float*)", duration_us=3.0, op="aten::add")
+        launch("triton_poi_fused_0", duration_us=1.0)
+"""
+EAGER = ("--device", "fake", "--variant", "eager", "--seconds", "0", "--no-paper", "--ncu")
+
+
+@pytest.fixture
+def ncu(monkeypatch, tmp_path):
+    """Put a fake ncu on the path; what it is called with."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "ncu"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("KERNELCOUNT_FAKE_DEVICE", "1")
+    monkeypatch.setenv("FAKE_NCU_CALLS", str(tmp_path / "calls"))
+
+    def calls():
+        if not (tmp_path / "calls").is_file():
+            return []
+        return [json.loads(line) for line in (tmp_path / "calls").read_text().splitlines()]
+
+    return calls
+
+
+@pytest.fixture
+def run(kernelcount, target, ncu, monkeypatch):
+    """Run a function of the user's with --ncu: its one variant in the JSON, and the exit code."""
+
+    def ran(text=TARGET, *flags, failure=""):
+        monkeypatch.setenv("FAKE_NCU", failure)
+        spec = f"{target(text)}:f"
+        code, out, err = kernelcount("run", spec, *EAGER, *flags, "--format", "json")
+        assert "variants" in out, err
+        return json.loads(out)["variants"][0], code
+
+    return ran
+
+
+def notes(variant):
+    return {note["code"]: note["detail"] for note in variant["notes"]}
+
+
+def test_the_steady_call_is_run_again_and_every_kernel_has_its_counters(run, ncu, tmp_path):
+    variant, code = run(TARGET, "--save", str(tmp_path / "saved.json"))
+    assert (code, variant["kernels"], variant["notes"]) == (0, 2, [])
+    assert variant["dram"] == {"read": 1_600_001_024, "written": 799_997_952, "basis": "ncu"}
+    assert variant["rows"][0]["counters"] == {
+        "dram_read": 800_000_512, "dram_written": 399_998_976, "time_ns": 276_320,
+        "occupancy": 0.8125, "dram_share": 0.925, "sm_share": pytest.approx(0.115),
+        "stall": "long_scoreboard", "basis": "ncu",
+    }  # fmt: skip
+    (kept,) = saved.load((tmp_path / "saved.json").read_bytes(), "saved")
+    assert [c.stall for c in kept.counters] == ["long_scoreboard"] * 2
+    first, second = ncu()
+    for flags in (first, second):
+        text = " ".join(flags)
+        for flag in (
+            "--csv", "--print-units base", "--clock-control none", "--cache-control none",
+            "--profile-from-start off", "--target-processes application-only",
+        ):  # fmt: skip
+            assert flag in text
+    assert first[first.index("--metrics") + 1].startswith("dram__bytes_read.sum,")
+    assert "group:smsp__pcsamp_warp_stall_reasons" in second[second.index("--metrics") + 1]
+
+
+def test_from_a_shell_stdout_holds_the_result_alone_whatever_the_user_prints(target, ncu):
+    spec = f"{target(TARGET + '        print(1)')}:f"
+    command = [sys.executable, "-m", "kernelcount", "run", spec, *EAGER, "--full"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "\n1\n" not in done.stdout
+    assert "DRAM bytes 2.4 GB by Nsight Compute" in " ".join(done.stdout.split())
+    assert "waits: long scoreboard" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        ("permission", "NVreg_RestrictProfilingToAdminUsers=0"),
+        ("busy", "another profiler uses the GPU's counters"),
+        ("strange", "ncu: Something nobody has heard of"),
+    ],
+)
+def test_where_counters_cannot_be_read_a_note_says_why_and_the_rest_stands(run, ncu, failure, said):
+    variant, code = run(failure=failure)
+    assert (code, variant["kernels"], variant["dram"]) == (0, 2, None)
+    assert said in notes(variant)["no-counters"]
+    assert variant["rows"][0]["counters"] is None
+    assert len(ncu()) == 1
+
+
+def test_other_kernels_than_were_counted_are_not_matched(run):
+    variant, code = run(failure="other")
+    assert (code, variant["dram"]) == (0, None)
+    assert notes(variant)["ncu-differs"] == (
+        "under Nsight Compute the call launched other kernels: another, triton_poi_fused_0; "
+        "no counter is matched to any"
+    )
+
+
+def test_another_number_of_kernels_is_told(run):
+    variant, _ = run("""
+        import sys
+        from kernelcount.devices.fake import launch
+        def f(x):
+            for _ in range(2 if "pytest" in sys.modules else 3):
+                launch("k")
+    """)
+    assert notes(variant)["ncu-differs"].startswith(
+        "under Nsight Compute the call launched 3 kernels where 2 were counted"
+    )
+
+
+def test_bytes_of_several_runs_of_a_kernel_are_told(run):
+    variant, _ = run(failure="replayed")
+    assert "each kernel was run 2 times" in notes(variant)["ncu-replayed"]
+    assert variant["dram"] is not None
+
+
+def test_a_function_that_fails_there_alone_keeps_its_count(run):
+    variant, code = run("""
+        import sys
+        from kernelcount.devices.fake import launch
+        def f(x):
+            if "pytest" not in sys.modules:
+                raise ValueError("not twice")
+            launch("k")
+    """)
+    assert (code, variant["kernels"]) == (0, 1)
+    assert notes(variant)["no-counters"] == ("no counters: under ncu: raised ValueError: not twice")
+
+
+def test_one_that_hangs_is_ended_with_all_that_it_started(run, monkeypatch):
+    monkeypatch.setattr(process, "LONGEST", 1.0)
+    began = time.monotonic()
+    variant, code = run(failure="hang")
+    assert time.monotonic() - began < 20
+    assert (code, variant["kernels"]) == (0, 2)
+    assert "no answer under ncu within 1 s" in notes(variant)["no-counters"]
+    left = subprocess.run(["pgrep", "-f", "fake_ncu.py --csv"], capture_output=True)
+    assert left.stdout == b""
+
+
+def test_without_ncu_it_is_said_where_it_comes_from(run, monkeypatch):
+    monkeypatch.setenv("PATH", os.pathsep.join(("/usr/bin", "/bin")))
+    monkeypatch.setattr(examined, "_PLACE", "/nowhere")
+    if shutil.which("ncu"):
+        pytest.skip("ncu is installed here")
+    variant, code = run()
+    assert code == 0
+    assert "Nsight Compute is not installed" in notes(variant)["no-counters"]
+
+
+def test_a_function_that_launches_nothing_is_not_asked_about(run, ncu):
+    variant, code = run("def f(x):\n    pass")
+    assert (code, variant["dram"], ncu()) == (0, None, [])
+
+
+def test_the_process_ends_when_its_parent_is_gone(tmp_path):
+    os.mkfifo(tmp_path / "alive")
+    alive = os.open(tmp_path / "alive", os.O_RDWR)
+    wait = f"from pathlib import Path; child._end_with(Path({str(tmp_path / 'alive')!r}))"
+    child = subprocess.Popen([sys.executable, "-c", f"from kernelcount.ncu import child; {wait}"])
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(3)
+    os.close(alive)
+    assert child.wait(10) == 130
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        (("--device", "cpu"), "the CPU has none of these"),
+        (("--device", "paper"), "on paper nothing runs"),
+        (("--gpu", "A100"), "on paper nothing runs"),
+        (("--device", "xpu"), "this is one of Intel's"),
+    ],
+)
+def test_where_there_are_no_such_counters_nothing_is_begun(kernelcount, target, flags, why):
+    spec = f"{target('raise SystemExit')}:f"
+    code, _, err = kernelcount("run", spec, "--ncu", *flags)
+    assert code == 2
+    assert "--ncu" in err
+    assert why in err
+
+
+def test_a_device_that_is_found_to_be_another_makers_is_refused(kernelcount, target, monkeypatch):
+    from kernelcount.devices.fake import Fake
+
+    monkeypatch.setenv("KERNELCOUNT_FAKE_DEVICE", "1")
+    monkeypatch.setattr(Fake, "environment", lambda _: Environment("AMD Instinct MI300X", "hip"))
+    code, _, err = kernelcount("run", f"{target('def f(x): pass')}:f", "--device", "fake", "--ncu")
+    assert code == 2
+    assert "one of AMD's" in err
