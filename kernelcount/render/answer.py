@@ -176,13 +176,13 @@ def _fewer(base: Figures, other: Figures) -> str:
 def _waiting(entry: Figures) -> str:
     """Whether the GPU is idle for the most of a call: then it is launching that takes the time.
 
-    Unless the verdict knows better.
+    Unless the verdict knows better, or knows that this cannot be told.
     """
     busy, call = entry.busy_ns, entry.call_time_ns
     if busy is None or call is None or busy * 2 > call:
         return ""
-    known = entry.verdict.verdict if entry.verdict else None
-    so = ", so the call is launch-bound" if known in (None, "launch-bound") else ""
+    bound = entry.verdict is None or entry.verdict.verdict == "launch-bound"
+    so = ", so the call is launch-bound" if bound else ""
     return f"; the GPU is busy for {duration(busy)} of that{so}"
 
 

@@ -39,6 +39,18 @@ def sentences(entries: Sequence[Figures]) -> Iterator[str]:
         moving = "they move" if not of_call or (whose and several) else "it moves"
         subject = _subject(whose, of_call=of_call, several=several, held=held)
         yield f"{subject}: {why.replace(_MOVING, moving)}"
+    yield from _untold(entries)
+
+
+def _untold(entries: Sequence[Figures]) -> Iterator[str]:
+    """Why it is not told what holds a call back in which the GPU is idle: that can be helped."""
+    names: dict[str, list[str]] = {}
+    for entry in entries:
+        found = entry.verdict
+        if found is not None and found.verdict is None and found.of_call and found.reason:
+            names.setdefault(found.reason, []).append(clean(entry.name))
+    for reason, who in names.items():
+        yield f"What holds {' and '.join(who)} back is not known: {reason}."
 
 
 def _alike(one: str, other: str) -> bool:

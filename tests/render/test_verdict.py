@@ -178,6 +178,13 @@ def test_what_cannot_be_told_is_not_on_the_screen_and_in_the_json_with_its_reaso
     }  # fmt: skip
 
 
+def test_why_it_is_not_told_what_an_idle_gpu_waits_for_is_said():
+    hint = "what launching costs here was not measured: kernelcount doctor measures it"
+    unknown = Verdict("", None, (), hint, of_call=True)
+    text = " ".join(render(report(unknown, unknown), format="table").split())
+    assert f"What holds eager and compile back is not known: {hint}." in text
+
+
 def test_json_bears_the_evidence_as_figures():
     (found,) = json.loads(render(report(BOUND, None), format="json"))["verdicts"]
     assert (found["variant"], found["verdict"], found["of"]) == ("eager", "memory-bound", "call")
