@@ -269,8 +269,9 @@ class Rates:
     `copy` and `copy_l2`: bytes a second, read plus written, of a copy from and to DRAM, and of one
     that its L2 cache serves. `matmul`: operations a second (two for each multiplication with its
     addition) by precision: ``f32``, ``tf32``, ``bf16``, ``f16``, ``f64``. `launch_ns`: what the GPU
-    needs for one of many smallest kernels in a row; `eager_ns` and `compiled_ns`: what the CPU
-    needs for an eager op, and for a call of a compiled function.
+    needs for one of many smallest kernels in a row; `eager_ns`, `module_ns` and `compiled_ns`: what
+    the CPU needs for the plainest eager op, for a call of a module, and for one of a compiled
+    function, each of one kernel.
 
     `missing`: why a figure is None, by its name as in `kernelcount.rates.FIGURES`. `notes`: what
     slowed the GPU down meanwhile. `measured_at`: ISO 8601, in UTC.
@@ -284,6 +285,7 @@ class Rates:
     matmul: tuple[tuple[str, float], ...] = ()
     launch_ns: float | None = None
     eager_ns: float | None = None
+    module_ns: float | None = None
     compiled_ns: float | None = None
     missing: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()

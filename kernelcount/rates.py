@@ -25,7 +25,8 @@ PRECISIONS = ("f32", "tf32", "bf16", "f16", "f64")
 """Of matrix products, as `Rates.matmul` names them."""
 
 FIGURES = (
-    "copy", "copy_l2", *(f"matmul.{p}" for p in PRECISIONS), "launch_ns", "eager_ns", "compiled_ns",
+    "copy", "copy_l2", *(f"matmul.{p}" for p in PRECISIONS), "launch_ns", "eager_ns",
+    "module_ns", "compiled_ns",
 )  # fmt: skip
 """The names of all that is measured."""
 
@@ -83,6 +84,7 @@ def with_figures(rates: Rates, found: Mapping[str, float]) -> Rates:
         matmul=products,
         launch_ns=found.get("launch_ns"),
         eager_ns=found.get("eager_ns"),
+        module_ns=found.get("module_ns"),
         compiled_ns=found.get("compiled_ns"),
     )
 

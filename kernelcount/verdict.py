@@ -25,6 +25,9 @@ from kernelcount.roofline import Gpu, Roofline, timed_kernels
 MOST = 0.5
 """A share beyond which nothing else can have a greater one."""
 
+_TO_HOST = "DtoH"
+"""In the name of a copy from the device to the host, as Kineto spells it."""
+
 CLUSTER = 16
 """Blocks of the largest cluster (CUDA C++ Programming Guide, "Thread Block Clusters": 8, and 16 on
 an H100 by opt-in). A persistent kernel has as many whole clusters as fit, so that fewer blocks than
@@ -83,13 +86,14 @@ class _Call:
         if busy + copies > (1 - MOST) * call:
             self.verdict = "none of these"  # kernels and copies together keep it at work
             return
-        launching = _launching(capture, call, gpu, compiled)
-        self.evidence += (launching,)
-        if launching.share is None:
-            self.reason = f"the GPU is idle for the most of the call, and {launching.reason}"
+        least, most = _launching(capture, call, gpu, compiled)
+        self.evidence += (least,) if least.value == most.value else (least, most)
+        if least.share is None or most.share is None:
+            self.reason = f"the GPU is idle for the most of the call, and {least.reason}"
+        elif least.share >= MOST or (most.share >= MOST and not _asks(capture)):
+            self.verdict = "launch-bound"
         else:
-            enough = launching.share >= MOST
-            self.verdict = "launch-bound" if enough else "waiting for the CPU"
+            self.verdict = "waiting for the CPU"
 
 
 def _time_of_copies(capture: Capture) -> int:
@@ -99,19 +103,39 @@ def _time_of_copies(capture: Capture) -> int:
     return sum(d for w, d in pairs if moves[w] and d != NO_TIME)
 
 
-def _launching(capture: Capture, call: float, gpu: Gpu, compiled: bool) -> Evidence:
-    """What the CPU needs for the launches of a call, as far as that was measured here."""
+def _asks(capture: Capture) -> bool:
+    """Whether something comes to the host in the call: then the CPU may have waited for it."""
+    works, r = capture.records.works, capture.records
+    return any(works[w].activity == "copy" and _TO_HOST in works[w].name for w in r.work)
+
+
+def _launching(
+    capture: Capture, call: float, gpu: Gpu, compiled: bool
+) -> tuple[Evidence, Evidence]:
+    """What the CPU needs for the launches of a call, at the least and at the most.
+
+    As far as that was measured here: for the plainest op, and for a call of a module.
+    """
     rates, launches = gpu.measured, capture.launches
     if launches is None:
-        return Evidence("launching", reason="how much was launched is not known")
-    first = rates and (rates.compiled_ns if compiled else rates.eager_ns)
-    if rates is None or not first or not rates.eager_ns:
-        said = "what launching costs here was not measured: kernelcount doctor measures it"
-        return Evidence("launching", reason=said)
-    # A call of compiled code holds its first launch; what a further one costs there nobody has
-    # measured, and an op in eager code, which is a launch, stands for it.
-    needed = first + max(launches - 1, 0) * rates.eager_ns
-    return Evidence("launching", needed, call, min(needed / call, 1.0), "measured")
+        return _not_told("how much was launched is not known")
+    if rates is None or not rates.eager_ns or not (rates.compiled_ns or not compiled):
+        return _not_told(
+            "what launching costs here was not measured: kernelcount doctor measures it"
+        )
+    least, most = launches * rates.eager_ns, launches * (rates.module_ns or rates.eager_ns)
+    if compiled and rates.compiled_ns:
+        # A call of compiled code holds its first launch; what a further one costs there nobody has
+        # measured, and an op in eager code, which is a launch, stands for it.
+        least = most = rates.compiled_ns + max(launches - 1, 0) * rates.eager_ns
+    return (
+        Evidence("launching", least, call, min(least / call, 1.0), "measured"),
+        Evidence("launching at most", most, call, min(most / call, 1.0), "measured"),
+    )
+
+
+def _not_told(reason: str) -> tuple[Evidence, Evidence]:
+    return Evidence("launching", reason=reason), Evidence("launching at most", reason=reason)
 
 
 class _Kernels:

@@ -204,6 +204,19 @@ def test_an_idle_gpu_whose_launches_explain_little_waits_for_the_cpu():
     assert evidence(found, "launching").share == pytest.approx(0.15)
 
 
+def test_what_an_op_costs_at_least_and_at_most_leaves_room_that_a_wait_decides():
+    """Eight small linears, of which the plainest op's cost explains 40 %, a module's all."""
+    gpu = Gpu(replace(MEASURED, eager_ns=9_200, module_ns=23_000), CITED, L2)
+    ran = [kernel(2)] * 8
+    found = held(capture(*ran, call_us=183), gpu)
+    assert found.verdict == "launch-bound"
+    assert evidence(found, "launching").share == pytest.approx(8 * 9.2 / 183)
+    assert evidence(found, "launching at most").share == 1.0
+    asked = (Work("Memcpy DtoH (Device -> Pageable)", "copy"), 1 * US)
+    assert held(capture(*ran, asked, call_us=183, launches=8), gpu).verdict == "waiting for the CPU"
+    assert held(capture(*ran, call_us=500), gpu).verdict == "waiting for the CPU"
+
+
 def test_compiled_code_costs_its_call_once_and_an_op_for_each_further_kernel():
     found = held(capture(*[kernel(1, MB)] * 4, call_us=40), compiled=True)
     assert evidence(found, "launching").value == (20 + 3 * 5) * US

@@ -28,7 +28,7 @@ Measurement = Callable[[Device, str], float]
 """A figure, on a device and by torch's name for it. What it raises is why there is none."""
 
 _SECONDS = 0.8
-"""That a figure may take at most, its preparation apart: with ten of them, below ten seconds."""
+"""That a figure may take at most, its preparation apart: with eleven of them, below ten seconds."""
 
 _BEYOND_L2 = 16
 """How many times the L2 cache each array of a copy from DRAM is: with two of them, the cache could
@@ -216,6 +216,13 @@ def _eager(device: Device, name: str) -> float:
     return _on_cpu(device, partial(_one(name).add_, 1))
 
 
+def _module(device: Device, name: str) -> float:
+    """Nanoseconds of the CPU for a call of `nn.Linear` on one element, gradients recorded."""
+    import torch
+
+    return _on_cpu(device, partial(torch.nn.Linear(1, 1).to(name), _one(name)))
+
+
 def _compiled(device: Device, name: str) -> float:
     """Nanoseconds of the CPU for a call of a compiled function of one kernel, on one element."""
     import torch
@@ -294,6 +301,7 @@ MEASUREMENTS: dict[str, Measurement] = {
     **{f"matmul.{precision}": _PRODUCTS[precision] for precision in rates.PRECISIONS},
     "launch_ns": _launch,
     "eager_ns": _eager,
+    "module_ns": _module,
     "compiled_ns": _compiled,  # last, for the clock of the GPU falls while something compiles
 }
 """In the order of `rates.FIGURES`."""

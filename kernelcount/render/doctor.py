@@ -78,6 +78,7 @@ _TITLES = {
     **{f"matmul.{precision}": f"matmul, {precision}" for precision in PRECISIONS},
     "launch_ns": "kernel in a CUDA graph",
     "eager_ns": "eager op, on the CPU",
+    "module_ns": "module call, on the CPU",
     "compiled_ns": "compiled call, on the CPU",
 }
 

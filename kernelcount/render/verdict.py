@@ -91,19 +91,26 @@ def _percent(share: float | None) -> str:
     return "an unknown share" if share is None else f"{share:.0%}".replace("%", " %")
 
 
+def _range(found: Verdict) -> str:
+    """What launching takes of the call: as an op of the plainest, and as a call of a module."""
+    least, most = (found.share(w) for w in ("launching", "launching at most"))
+    if most is None or least is None:
+        return _percent(least)
+    return f"{least * 100:.0f} to {_percent(most)}"
+
+
 def _launch_bound(found: Verdict, entry: Figures) -> str:
     launches = f"{entry.launches} launches" if entry.launches != 1 else "1 launch"
     return (
         f"the GPU is busy for {_percent(found.share('busy'))} of the call, and the CPU needs "
-        f"{_percent(found.share('launching'))} of it for {launches}. Fewer would help, or a CUDA "
-        "graph."
+        f"{_range(found)} of it for {launches}. Fewer would help, or a CUDA graph."
     )
 
 
 def _waiting(found: Verdict, _: Figures) -> str:
     return (
         f"the GPU is busy for {_percent(found.share('busy'))} of the call, and launches explain "
-        f"only {_percent(found.share('launching'))} of it. Look for .item(), copies to the host, "
+        f"only {_range(found)} of it. Look for .item(), copies to the host, "
         "and Python between the kernels."
     )
 

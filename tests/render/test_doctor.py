@@ -3,6 +3,7 @@
 import json
 
 from kernelcount.model import Check, Diagnosis, Note, Rates
+from kernelcount.rates import FIGURES
 from kernelcount.render.doctor import render
 
 FOUND = Diagnosis(
@@ -42,6 +43,7 @@ def test_the_document_has_each_check_and_no_rates():
 REACHED = Diagnosis(
     rates=Rates(
         "Some GPU", "2.11.0", 100, 2.5e12, None, (("f32", 4e13), ("bf16", 1.25e15)), 1250.0, 900.0,
+        1950.0,
         missing=(
             ("copy_l2", "the size of the L2 cache is not known"),
             ("matmul.tf32", "this GPU has no TF32"),
@@ -74,6 +76,7 @@ def test_the_screen_shows_each_rate_with_its_unit_or_why_it_is_unknown():
         "    out of memory\n"
         "  kernel in a CUDA graph           1.25 µs\n"
         "  eager op, on the CPU              900 ns\n"
+        "  module call, on the CPU          1.95 µs\n"
         "  compiled call, on the CPU        unknown\n"
         "    Triton is not installed, and without it nothing can be\n"
         "    compiled\n"
@@ -108,7 +111,7 @@ def test_without_rates_none_is_zero_and_each_has_the_reason():
     assert rates["copy"] is None
     assert set(rates["matmul"].values()) == {None}
     assert set(rates["unmeasured"].values()) == {"there is no GPU here"}
-    assert len(rates["unmeasured"]) == 10
+    assert len(rates["unmeasured"]) == len(FIGURES)
 
 
 def test_what_failed_and_what_was_recorded_are_told():
