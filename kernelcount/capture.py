@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import inspect
 import os
-from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from statistics import median
-from time import monotonic, perf_counter_ns
+from time import perf_counter_ns
 from types import GeneratorType
 from typing import Any
 
@@ -26,7 +24,6 @@ from kernelcount.devices.inductor import cpp_kernels_recordable
 from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.inputs import Arguments
 from kernelcount.model import (
-    NO_TIME,
     Capture,
     Environment,
     Note,
@@ -34,7 +31,6 @@ from kernelcount.model import (
     Price,
     Target,
     Unmeasured,
-    Work,
 )
 from kernelcount.nesting import tensors
 from kernelcount.operations import read_operations
@@ -56,10 +52,6 @@ MOST_CALLS = 12
 """torch gives up recompiling at 8 (torch._dynamo.config.recompile_limit), so calls 9 and 10 must
 agree; two more are for records that the profiler lost.
 """
-
-MORE_CALLS = 3
-"""Profiled calls after the two that agree: a kernel's time is the median of all five. Of single
-calls on an H200, 95 of 100 pairs differ by less than 7 % at the worst (see render.figures)."""
 
 PAPER_WARM_UPS = 2
 """Calls on paper before the one that counts: in the second a size that changed becomes dynamic
@@ -322,23 +314,17 @@ def _until_steady(this: _Pass, given: Callable[[], _Given]) -> _Steady:
     this.subject.device.synchronize()
     this.state.forget_unchanged()
     seen: list[int] = []
-    before_it: Outcome | None = None
     previous: Counter[object] | None = None
     for call in range(WARM_UPS + 1, MOST_CALLS + 1):
         this.progress(f"profiling, call {call}")
         before = (this.watch.compilations, this.watch.graphs)
-        started = monotonic()
         outcome = _profile(this, *given())
-        took = monotonic() - started
         compiled = (this.watch.compilations, this.watch.graphs) != before
         launched = _launched(outcome)
         seen.append(_work_done(outcome))
         if isinstance(outcome, Capture) and launched == previous and not compiled:
-            assert isinstance(before_it, Capture)
-            outcome = _with_median_times(this, given, (before_it, outcome), took)
             return _Steady(outcome, True, seen, False, _price(this, first_call, first_graphs))
         # A call in which something was compiled, or whose record has holes, is no yardstick.
-        before_it = outcome
         previous = launched if isinstance(outcome, Capture) and not compiled else None
         if isinstance(outcome, Unmeasured) and outcome.reason == ANOTHER_PROFILER:
             break
@@ -354,50 +340,21 @@ def _price(this: _Pass, first_call_ns: int, first_graphs: int | None) -> Price:
     return Price(first_call_ns, this.watch.compile_ns, again)
 
 
-def _with_median_times(
-    this: _Pass, given: Callable[[], _Given], agreed: tuple[Capture, Capture], took: float
-) -> Capture:
-    """The steady call, each record with the median of its times in this and in other calls.
-
-    Only where times are asked for, and no longer than that may take: a profiled call `took` so many
-    seconds. On the CPU an operation's time is that of a single call: nobody compares it.
-    """
-    before, steady = agreed
-    seconds = this.subject.seconds
-    if this.subject.device.kind == "cpu" or not seconds:
-        return steady
-    others: list[Outcome] = [before]
-    until = monotonic() + seconds
-    while len(others) <= MORE_CALLS and monotonic() + took < until:
-        this.progress("profiling, for the times")
-        others.append(_profile(this, *given()))
-    order = _order(steady)
-    # Where streams overlap the order may change from call to call: such a call is left out.
-    alike = [c.records.duration_ns for c in others if isinstance(c, Capture) and _order(c) == order]
-    columns = zip(steady.records.duration_ns, *alike, strict=True)
-    times = array("q", map(_median, columns))
-    return replace(steady, records=replace(steady.records, duration_ns=times))
-
-
-def _order(capture: Capture) -> list[Work]:
-    records = capture.records
-    return [records.works[w] for w in records.work]
-
-
-def _median(times: Sequence[int]) -> int:
-    known = [t for t in times if t != NO_TIME]
-    return round(median(known)) if known else NO_TIME
-
-
 def _profile(this: _Pass, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Outcome:
-    trace = this.scratch / "trace.json"
-    this.subject.device.profile(lambda: this.invocation(args, kwargs), trace)
-    if this.subject.device.kind != "cpu":
-        return read_trace(trace, this.variant.name, mark=MARK)
+    call = partial(this.invocation, args, kwargs)
+    return profiled(this.subject, this.variant.name, this.scratch, call)
+
+
+def profiled(subject: Subject, name: str, scratch: Path, call: Callable[[], object]) -> Outcome:
+    """What one call launches, by the profiler; its trace is ``trace.json`` in `scratch`."""
+    trace = scratch / "trace.json"
+    subject.device.profile(call, trace)
+    if subject.device.kind != "cpu":
+        return read_trace(trace, name, mark=MARK)
     records = read_operations(trace)
     if records is None:
-        return Unmeasured(this.variant.name, ANOTHER_PROFILER)
-    return Capture(this.variant.name, this.subject.environment, records=records)
+        return Unmeasured(name, ANOTHER_PROFILER)
+    return Capture(name, subject.environment, records=records)
 
 
 def _launched(outcome: Outcome) -> Counter[object]:

@@ -334,7 +334,7 @@ class _Session:
         try:
             with hushed():
                 captures = together.measure(
-                    self._made(size), ways, lambda text: self.send(Progress(text))
+                    self._made(size), ways, lambda text: self.send(Progress(text)), self.scratch
                 )
         except KeyboardInterrupt:
             raise

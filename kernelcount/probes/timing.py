@@ -64,7 +64,7 @@ def in_turn(candidates: Sequence[Candidate], device: Device, seconds: float) -> 
     order = list(candidates)
     while True:
         for candidate in order:
-            candidate.samples.append(_turn(candidate, device))
+            candidate.samples.append(turn(candidate, device))
         order.reverse()
         if _precise(candidates) or time.monotonic() > until:
             return
@@ -73,9 +73,9 @@ def in_turn(candidates: Sequence[Candidate], device: Device, seconds: float) -> 
 def _size(candidate: Candidate, device: Device, empty: float) -> float:
     """Find how many calls hide what a batch costs beside them; gives what a call took."""
     wanted = empty / (noise.PRECISION * _UNSEEN)
-    once = _turn(candidate, device)
+    once = turn(candidate, device)
     if once < _LONG:
-        once = min(once, _turn(candidate, device))  # the first call may load a kernel
+        once = min(once, turn(candidate, device))  # the first call may load a kernel
     if candidate.between is None:
         candidate.batch = max(1, min(_LARGEST, ceil(wanted / max(once, 1.0))))
     return once
@@ -88,13 +88,14 @@ def _warm_up(candidates: Sequence[Candidate], device: Device, until: float) -> N
     while quiet < _STEADY and time.monotonic() < until:
         quiet += 1
         for candidate in candidates:
-            took = _turn(candidate, device)
+            took = turn(candidate, device)
             if took < best[candidate.name] * (1 - noise.PRECISION):
                 quiet = 0
             best[candidate.name] = min(best[candidate.name], took)
 
 
-def _turn(candidate: Candidate, device: Device) -> float:
+def turn(candidate: Candidate, device: Device) -> float:
+    """Nanoseconds a call, of one batch of calls."""
     calls = list(islice(cycle(candidate.calls), candidate.batch))
     with candidate.during():
         return device.time(calls, candidate.between) / candidate.batch
