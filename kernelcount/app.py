@@ -6,7 +6,7 @@ import difflib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,6 +79,7 @@ def run(
     """
     from kernelcount import crossover, worker
 
+    rates = cache(rates)  # all variants ask for those of one GPU
     check_job(job)
     if job.gpu is not None:
         job = replace(job, device="paper")

@@ -236,10 +236,9 @@ class _Session:
         chosen, self.device_name = devices.choose(job.device)
         if chosen.kind == "paper":
             paper.check(job)
-        if chosen.kind != "paper":
+            self.device = self.device or gpu.of_card(job.gpu)
+        else:
             self.device = chosen
-        elif self.device is None:
-            self.device = gpu.of_card(job.gpu)
         self.environment = replace(self.device.environment(), kernelcount=__version__)
         if job.ncu:
             devices.check_counters(self.environment.kind)

@@ -7,13 +7,11 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 from kernelcount import comparison
-from kernelcount.devices.base import MARK
 from kernelcount.errors import KernelcountError
 from kernelcount.memory import is_out_of_memory
 from kernelcount.model import Capture, Numerics, Remedy, Speed, Timing
 from kernelcount.probes import timing
 from kernelcount.probes.compiler import stance_kept
-from kernelcount.reading import read_trace
 from kernelcount.remedies.facts import Attempt, Facts
 from kernelcount.together import Running, beside
 
@@ -39,7 +37,7 @@ def measure(name: str, facts: Facts, attempt: AbstractContextManager[Attempt]) -
         reason = made.remark(found)
         if speed is None and not reason:
             reason = "timed too seldom to tell: --seconds gives it more"
-        kernels = _kernels(candidates[1], facts)
+        kernels = None if device.kind == "cpu" else _kernels(run)
     return Remedy(name, "tried", reason, speed, found, kernels)
 
 
@@ -64,19 +62,12 @@ def _speed(candidates: list[timing.Candidate]) -> Speed | None:
     return comparison.speed(first, second)
 
 
-def _kernels(candidate: timing.Candidate, facts: Facts) -> int | None:
+def _kernels(run: Running) -> int | None:
     """Kernels of one call under the profiler; None where they are not known for sure."""
-    device = facts.subject.device
-    if device.kind == "cpu":
+    try:
+        with tempfile.TemporaryDirectory(prefix="kernelcount-") as folder:
+            outcome = run.profiled(Path(folder))
+    except (KernelcountError, OSError, RuntimeError):  # a profiler that cannot begin, for one
         return None
-    with tempfile.TemporaryDirectory(prefix="kernelcount-") as folder, candidate.during():
-        trace = Path(folder, "trace.json")
-        if candidate.between is not None:
-            candidate.between()
-        try:
-            device.profile(candidate.calls[0], trace)
-            outcome = read_trace(trace, candidate.name, mark=MARK)
-        except (KernelcountError, OSError, RuntimeError):  # a profiler that cannot begin, for one
-            return None
     whole = isinstance(outcome, Capture) and outcome.complete is not False
     return outcome.count("kernel") if isinstance(outcome, Capture) and whole else None

@@ -9,7 +9,7 @@ from kernelcount.details import Detail, dram
 from kernelcount.model import Activity, Counters
 from kernelcount.render.figures import Figures, Line
 from kernelcount.render.layout import Page, wrap
-from kernelcount.render.wording import clean, size
+from kernelcount.render.wording import clean, percent, size
 
 _BASIS = "ncu"
 _MOST = 1 << 63  # bytes; a trace may claim more
@@ -84,7 +84,7 @@ def _launched(detail: Detail) -> str:
     if detail.shared_memory and 0 < detail.shared_memory < _MOST:
         parts.append(f"{size(detail.shared_memory)} shared")
     if detail.occupancy is not None:
-        parts.append(f"occupancy {_percent(detail.occupancy)} estimated")
+        parts.append(f"occupancy {percent(detail.occupancy)} estimated")
     return " · ".join(parts)
 
 
@@ -93,11 +93,11 @@ def _counted(found: Counters) -> str:
     if found.dram_read is not None and found.dram_written is not None:
         parts.append(f"DRAM {size(found.dram_read)} read, {size(found.dram_written)} written")
     if found.occupancy is not None:
-        parts.append(f"occupancy {_percent(found.occupancy)}")
+        parts.append(f"occupancy {percent(found.occupancy)}")
     if found.dram_share is not None:
-        parts.append(f"{_percent(found.dram_share)} of DRAM's peak")
+        parts.append(f"{percent(found.dram_share)} of DRAM's peak")
     if found.sm_share is not None:
-        parts.append(f"{_percent(found.sm_share)} of the SMs'")
+        parts.append(f"{percent(found.sm_share)} of the SMs'")
     if found.stall is not None:
         parts.append(f"waits: {clean(found.stall.replace('_', ' '))}")
     return f"ncu: {' · '.join(parts)}" if parts else ""
@@ -109,7 +109,3 @@ def _extent(numbers: Sequence[int]) -> str:
     while len(shown) > 1 and shown[-1] == 1:
         shown.pop()
     return "×".join(map(str, shown))
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}".replace("%", " %")

@@ -29,7 +29,7 @@ from kernelcount.model import (
     Verdict,
     note_codes,
 )
-from kernelcount.render.wording import clean, duration, plural, ratio, setting, size
+from kernelcount.render.wording import clean, duration, percent, plural, ratio, setting, size
 
 UNDERSTATED = frozenset({"incomplete", "generated-unknown"})
 """Notes which say that more ran than was counted, or may have."""
@@ -281,14 +281,22 @@ def side_by_side(entries: Sequence[Figures]) -> list[Line]:
         lines.append(Line("kernel time", sums, remark))
         if busy != sums:
             lines.append(Line("busy", busy, "overlap counted once"))
+    return lines + _of_calls(entries)
+
+
+def _of_calls(entries: Sequence[Figures]) -> list[Line]:
+    """What was found by calling the variants in turn, without a profiler."""
+    lines = []
+    called = any(e.call_time_ns is not None for e in entries)
     alone = len(entries) == 2  # noqa: PLR2004  one variant beside the first
     if called:
         cells = tuple(
             "unknown" if e.call_time_ns is None else duration(e.call_time_ns) for e in entries
         )
-        lines.append(Line("time per call", cells, _speed(entries[1]) if alone else ""))
+        lines.append(Line("time per call", cells, _precisely(entries[1].speed) if alone else ""))
     if not alone and any(e.speed for e in entries):
-        lines.append(Line(f"beside {entries[0].title}", tuple(map(verdict, entries))))
+        cells = tuple(compared(e.speed) for e in entries)
+        lines.append(Line(f"beside {entries[0].title}", cells))
     if any(_first_call(e) for e in entries) and called:
         cells = tuple(duration(_first_call(e)) for e in entries)
         lines.append(Line("first call", cells, _paid_off(entries)))
@@ -353,17 +361,16 @@ def _compiling(entries: Sequence[Figures]) -> list[Line]:
     return [Line("compiling", cells, plural(sum(again), "recompile") if again else "")]
 
 
-def _speed(entry: Figures) -> str:
-    """How a variant's time compares with the first's, and how precisely that is known."""
-    if entry.speed is None or entry.speed.verdict == "no difference":
-        return verdict(entry)
-    within = (entry.speed.high - entry.speed.low) / 2 / entry.speed.ratio
-    return f"{verdict(entry)}, ±{within:.1%}".replace("%", " %")
+def _precisely(speed: Speed | None) -> str:
+    """How a time compares with another, and how precisely that is known."""
+    if speed is None or speed.verdict == "no difference":
+        return compared(speed)
+    within = (speed.high - speed.low) / 2 / speed.ratio
+    return f"{compared(speed)}, ±{percent(within, 1)}"
 
 
-def verdict(entry: Figures) -> str:
-    """How a variant's time compares with the first's; empty where that is not known."""
-    speed = entry.speed
+def compared(speed: Speed | None) -> str:
+    """How a time compares with another: ``1.68x faster``; empty where that is not known."""
     if speed is None or speed.verdict == "no difference":
         return speed.verdict if speed else ""
     return f"{ratio(speed.ratio if speed.verdict == 'faster' else 1 / speed.ratio)} {speed.verdict}"

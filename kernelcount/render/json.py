@@ -264,8 +264,7 @@ def _basis(environment: Environment) -> str:
 
 def _floor(entries: Sequence[Figures]) -> dict[str, Any] | None:
     """Show the least that any variant can move; null where it was not worked out."""
-    unit = next((p.unit for p in map(paper.ends_of, entries) if p and p.unit), None)
-    least = paper.floor(entries)
+    unit, least = paper.unit(entries), paper.floor(entries)
     if least is None or unit is None:
         return None
     return {"bytes": least, "transfers": least / unit}

@@ -93,6 +93,11 @@ def floor(entries: Sequence[Figures]) -> int | None:
     return min((min(p.floor, p.read + p.written) for p in papers), default=None)
 
 
+def unit(entries: Sequence[Figures]) -> int | None:
+    """Bytes of the largest array that goes in or comes out; None where there is none."""
+    return next((p.unit for p in map(ends_of, entries) if p and p.unit), None)
+
+
 def ends_of(entry: Figures) -> Paper | None:
     """What paper knows of the arrays that go in and come out, also where others ran between."""
     outcome = entry.beside.outcome if entry.beside else None
@@ -155,5 +160,5 @@ def _transfers(entry: Figures, form: str, at_most: str = "≤ ") -> str:
 
 def _least(entries: Sequence[Figures]) -> str:
     least = floor(entries)
-    unit = next((p.unit for p in map(ends_of, entries) if p and p.unit), 0)
-    return f"least possible {least / unit:.1f}" if least is not None and unit else ""
+    whole = unit(entries)
+    return f"least possible {least / whole:.1f}" if least is not None and whole else ""

@@ -17,7 +17,7 @@ from kernelcount import noise
 from kernelcount.model import Capture, Crossing, Report, Run
 from kernelcount.render.layout import Line, cells, fit, pad, paint, wrap
 from kernelcount.render.sweep import marked
-from kernelcount.render.wording import amount, clean, duration, setting, target_name
+from kernelcount.render.wording import amount, clean, duration, percent, setting, target_name
 
 if TYPE_CHECKING:
     from plotille import Canvas
@@ -28,7 +28,7 @@ TERMINAL = "-"
 FILES = (".svg", ".png")
 """Files that can be drawn."""
 
-WHAT = f"time per call, median and its {noise.CONFIDENCE:.0%} interval".replace("%", " %")
+WHAT = f"time per call, median and its {percent(noise.CONFIDENCE)} interval"
 SIZE = "size, as --size has it"
 
 _LEAST = 2  # points to make a line

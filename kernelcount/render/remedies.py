@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from kernelcount.model import Numerics, Remedy, Row
 from kernelcount.render import paper
-from kernelcount.render.figures import Figures
-from kernelcount.render.wording import caption, clean, ratio
+from kernelcount.render.figures import Figures, compared
+from kernelcount.render.wording import caption, clean
 
 _COMPILES = "compile"
 _ERROR = "error"
@@ -59,7 +59,7 @@ def _of(entry: Figures) -> Tried:
     remedies = entry.capture.remedies if entry.capture else ()
     done = sorted((r for r in remedies if r.status == "tried"), key=_gain, reverse=True)
     rest = [] if any(r.helped for r in done) else [_NO_HELP if done else _NONE_TRIED]
-    rows = tuple((clean(r.name), _speed(r), _cost(r.numerics)) for r in done)
+    rows = tuple((clean(r.name), compared(r.speed) or "unknown", _cost(r.numerics)) for r in done)
     if any(cost.startswith(_ERROR) for *_, cost in rows):
         rest.append("Errors are relative to the largest result, against float64.")
     rest += [f"{clean(r.name)}: {clean(r.reason)}." for r in done if r.reason]
@@ -71,16 +71,6 @@ def _of(entry: Figures) -> Tried:
 
 def _gain(remedy: Remedy) -> float:
     return remedy.speed.ratio if remedy.speed else 0.0
-
-
-def _speed(remedy: Remedy) -> str:
-    speed = remedy.speed
-    if speed is None:
-        return "unknown"
-    if speed.verdict == "no difference":
-        return "no difference"
-    factor = speed.ratio if speed.verdict == "faster" else 1 / speed.ratio
-    return f"{ratio(factor)} {speed.verdict}"
 
 
 def _cost(found: Numerics | None) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from kernelcount.model import Crossing, Crossover, Report, Run
 from kernelcount.render import answer
 from kernelcount.render.answer import Statement, answer_run
-from kernelcount.render.figures import Figures, Line, change, figures_of, side_by_side, verdict
+from kernelcount.render.figures import Figures, Line, change, compared, figures_of, side_by_side
 from kernelcount.render.wording import about, amount, clean, duration, joined, prose
 
 Sized = Sequence[tuple[Run, list[Figures]]]
@@ -148,7 +148,7 @@ def _speed_cell(base: Figures, entry: Figures) -> str:
     """How its time compares with that of the first: ``1.68x faster``, the factor above 1."""
     if base.eager_code or entry.eager_code:
         return "eager code"
-    return verdict(entry) or "unknown"
+    return compared(entry.speed) or "unknown"
 
 
 def _at_sizes(runs: Sized) -> Iterator[Statement]:

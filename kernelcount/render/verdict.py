@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kernelcount.model import Evidence, Verdict
 from kernelcount.render.figures import Figures
-from kernelcount.render.wording import clean
+from kernelcount.render.wording import clean, percent
 
 AS_FAST = 0.9
 """From this share on it is said to be as fast. A choice: no more than a tenth is left to win."""
@@ -88,7 +88,7 @@ def _evidence(found: Verdict, what: str) -> Evidence:
 
 
 def _percent(share: float | None) -> str:
-    return "an unknown share" if share is None else f"{share:.0%}".replace("%", " %")
+    return "an unknown share" if share is None else percent(share)
 
 
 def _range(found: Verdict) -> str:

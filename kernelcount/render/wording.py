@@ -53,6 +53,11 @@ def size(n: int) -> str:
     return f"{n} B"
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """A share of one: ``41 %``."""
+    return f"{share:.{digits}%}".replace("%", " %")
+
+
 def rate(value: float, unit: str) -> str:
     """Amounts a second to three significant figures, in a decimal unit: ``3.35 TB/s``."""
     for prefix, factor in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
