@@ -1,5 +1,6 @@
 """Fixtures for tests that count in this process: torch is imported once."""
 
+import gc
 import os
 import sys
 import warnings
@@ -18,7 +19,6 @@ from kernelcount.model import Job, Outcome
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 
-
 _MOST_WORKERS = 4
 
 
@@ -34,6 +34,11 @@ def pytest_collection_modifyitems(items):
     Of several processes (pytest-xdist's `load`) each takes its tests in this order.
     """
     items.sort(key=lambda item: item.path.parent.name == "paper")
+
+
+def pytest_collection_finish():
+    """What is imported stays: the garbage collector, which looks at all of torch, leaves it out."""
+    gc.freeze()
 
 
 @pytest.fixture
