@@ -38,7 +38,7 @@ def test_the_readme_names_both_commands_with_their_torch():
     commands = re.findall(r"^pip install torch==2\.13\.0 .*$", readme, re.MULTILINE)
     assert len(commands) == 2
     assert commands[0].endswith("kernelcount run scenarios/add_relu.py:add_relu --size 1e8")
-    assert "python -m pytest" in commands[1]
+    assert commands[1].endswith(" -e '.[test]' && python -m pytest -n auto")
 
 
 def test_every_class_of_shape_stands_in_the_document():
