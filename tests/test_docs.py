@@ -58,3 +58,12 @@ def test_every_remedy_stands_in_the_document_in_the_order_in_which_it_is_tried()
     text = (ROOT / "docs" / "remedies.md").read_text()
     rows = re.findall(r"^\| `(.+?)` \|", text, re.MULTILINE)
     assert rows == list(REMEDIES)
+
+
+def test_every_limit_of_a_budget_stands_in_the_document():
+    from kernelcount.rules import RULES
+
+    text = (ROOT / "docs" / "budgets.md").read_text()
+    limits = text.partition("## Limits")[2].partition("## ")[0]
+    cells = re.findall(r"^\| (`.+?`) \|", limits, re.MULTILINE)
+    assert [name for cell in cells for name in re.findall(r"`(.+?)`", cell)] == list(RULES)
