@@ -25,6 +25,7 @@ from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.inputs import Arguments
 from kernelcount.model import (
     Capture,
+    Cost,
     Environment,
     Note,
     Outcome,
@@ -172,6 +173,7 @@ class _Steady:
     seen: list[int]
     compiled_last: bool
     price: Price | None = None
+    breaks_cost: Cost | None = None
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,7 @@ def measure(
             steady, note = fresh
             notes.append(note)
         notes += [*_compile_notes(this, steady), *_state_notes(this.state)]
-        return _with_context(steady, subject, notes)
+        return _with_context(this, steady, notes)
 
 
 def repeat(subject: Subject, way: Way, scratch: Path, progress: Progress) -> None:
@@ -287,7 +289,7 @@ def _measure_on_paper(
     notes += [note for note in noted if note not in notes]
     if gpu.values.asked and (state.mutated or state.module_changed):
         notes.append(Note("not-restored", _NOT_RESTORED))
-    return _with_context(steady, subject, notes)
+    return _with_context(this, steady, notes)
 
 
 def _not_modelled(variant: Variant) -> str | None:
@@ -458,9 +460,28 @@ def _state_notes(state: UserState) -> list[Note]:
     return notes
 
 
-def _with_context(steady: _Steady, subject: Subject, notes: list[Note]) -> Outcome:
+def _interruptions(this: _Pass, steady: _Steady) -> dict[str, Any]:
+    """What torch.compile did not do as one graph once and for all, of a variant that it compiled.
+
+    Another implementation may have itself compiled.
+    """
+    watch, compiles = this.watch, VARIANTS[this.variant.kind].compiles
+    found = watch.broken.breaks, watch.broken.recompilations
+    if not (compiles or watch.graphs or any(found)):
+        return {}
+    on_gpu = this.subject.device.kind not in ("cpu", "paper")
+    told = compiles and on_gpu and watch.cudagraph_skips is not None
+    return {
+        "breaks": found[0],
+        "breaks_cost": steady.breaks_cost,
+        "recompilations": found[1],
+        "skipped_graphs": tuple(watch.skip_reasons) if told else None,
+    }
+
+
+def _with_context(this: _Pass, steady: _Steady, notes: list[Note]) -> Outcome:
     """The outcome with what only the run knows: target, environment, stability, notes."""
-    outcome = steady.outcome
+    outcome, subject = steady.outcome, this.subject
     capture = outcome.seen if isinstance(outcome, Unmeasured) else outcome
     if capture is None:
         return outcome
@@ -475,6 +496,7 @@ def _with_context(steady: _Steady, subject: Subject, notes: list[Note]) -> Outco
         stable=steady.stable,
         price=steady.price,
         notes=(*notes, *capture.notes),
+        **_interruptions(this, steady),
     )
     if isinstance(outcome, Unmeasured):
         return replace(outcome, seen=capture)
