@@ -17,6 +17,7 @@ LAYERS = (
         "traces",
         "devices",
         "render",
+        "frames",
         "target",
         "inputs",
         "variants",
@@ -41,8 +42,8 @@ LAYERS = (
     {"__main__"},
 )
 TORCH = {
-    "capture", "devices", "examination", "inputs", "nesting", "paper", "probes", "remedies",
-    "state", "target", "together", "variants", "worker",
+    "capture", "devices", "examination", "frames", "inputs", "nesting", "paper", "probes",
+    "remedies", "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")

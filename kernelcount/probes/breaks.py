@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import wraps
-from pathlib import Path
 from traceback import FrameSummary
 from typing import Any
 from unittest import mock
 
+from kernelcount.frames import innermost
 from kernelcount.model import Break, Recompilation
 
 # How Dynamo names the part of a function that goes on after a break: torch/_dynamo/resume_execution
@@ -93,7 +93,7 @@ class BreakWatch:
         reason, explanation = about(message)
         # A call that Dynamo inlined breaks once for each function above, and once for itself.
         key = (frames[-1].filename, frames[-1].lineno, reason)
-        at = next((f for f in reversed(frames) if not _is_torchs(f.filename)), frames[-1])
+        at = innermost(frames)
         self._breaks.setdefault(
             key, Break(at.filename, at.lineno, plain(at.name), reason, explanation)
         )
@@ -172,9 +172,3 @@ def about(message: str) -> tuple[str, str]:
         if (match := pattern.search(message)) is not None:
             return match.expand(words), explanation
     return first.strip()[:_LONGEST], explanation
-
-
-def _is_torchs(file: str) -> bool:
-    import torch
-
-    return Path(file).is_relative_to(Path(torch.__file__).parent)

@@ -51,6 +51,7 @@ class CompilerWatch(logging.Handler):
         self._untold: list[str] = []
         self._graphs_before: int | None = None
         self._skips_before: int | None = None
+        self._final: tuple[int | None, int | None] | None = None
 
     def __enter__(self) -> CompilerWatch:
         import torch
@@ -74,6 +75,12 @@ class CompilerWatch(logging.Handler):
             self._untold.append("when something is compiled")
         self._untold += self.broken.__enter__().untold
         return self
+
+    def close(self) -> None:
+        """Look no further: what was seen so far stays."""
+        if self._final is None:
+            self._final = (self.graphs, self.cudagraph_skips)
+            self.__exit__()
 
     def __exit__(self, *exc: object) -> None:
         self.broken.__exit__(*exc)
@@ -114,11 +121,15 @@ class CompilerWatch(logging.Handler):
     @property
     def graphs(self) -> int | None:
         """Graphs made since the watch was opened; None where that cannot be told."""
+        if self._final is not None:
+            return self._final[0]
         return _since(self._graphs_before, _counted("stats", "unique_graphs"))
 
     @property
     def cudagraph_skips(self) -> int | None:
         """How often Inductor passed over CUDA graphs since; None where that cannot be told."""
+        if self._final is not None:
+            return self._final[1]
         return _since(self._skips_before, _counted("inductor", "cudagraph_skips"))
 
     @property
