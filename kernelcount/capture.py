@@ -296,7 +296,7 @@ def _measure_on_paper(
             if not compiled:
                 break
         watch.close()
-        asked = watch.broken.breaks and _unlike_inductor(variant) is None
+        asked = watch.broken.breaks and _why_not_asked(this) is None
         trial = gpu.without_breaks(_question(this, function, began)) if asked else None
     records, paper, noted = gpu.counted()
     capture = Capture(variant.name, records=records, basis="paper", paper=paper)
@@ -328,13 +328,15 @@ def _question(this: _Pass, function: Callable[..., Any], began: float) -> Questi
         this.invocation.go_back if this.subject.backward else lambda _: None,
         whole,
         dynamic,
-        perf_counter() - began,
+        began,
     )
 
 
-def _unlike_inductor(variant: Variant) -> str | None:
+def _why_not_asked(this: _Pass) -> str | None:
     """Why the cost of graph breaks is not asked for; None where it is."""
-    options = dict(variant.options)
+    if this.watch.limit:
+        return f"the {this.watch.limit} was reached, and what runs is eager code"
+    options = dict(this.variant.options)
     if (backend := options.get("backend", "inductor")) != "inductor":
         return f"only Inductor's kernels are counted, and not those of {backend}"
     if str(options.get("mode", "")).startswith("max-autotune"):
@@ -542,7 +544,7 @@ def _not_known(
 def _why_no_cost(this: _Pass) -> str:
     if this.subject.device.kind == "cpu":
         return "these are CPU operations: --device paper counts the kernels"
-    return _unlike_inductor(this.variant) or "it was not counted on paper"
+    return _why_not_asked(this) or "it was not counted on paper"
 
 
 def _with_context(this: _Pass, steady: _Steady, notes: list[Note]) -> Outcome:

@@ -86,6 +86,8 @@ class Log:
         """Note what launches kernels that nobody counts here."""
         if self.is_open:
             self.calls.append(Call(what, rules.Cost(0, exact=False)))
+            if self.recorder is not None:
+                self.recorder.beside[what] += 1
 
     def note_graph(self, index: int) -> None:
         """Note that a compiled graph is called."""

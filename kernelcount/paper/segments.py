@@ -8,6 +8,7 @@ between them, which does nothing on the GPU, had never parted them.
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,11 +43,13 @@ class Recorder:
     """Takes down the segments of one call. `trouble`: why they are not all there is, or empty.
 
     `reads`: at how many segments a value was asked for, from which the host's code goes on.
+    `beside`: what was launched that nobody counts.
     """
 
     segments: list[Segment] = field(default_factory=list)
     trouble: str = ""
     reads: list[int] = field(default_factory=list)
+    beside: Counter[str] = field(default_factory=Counter)
     _inside: bool = False
 
     def graph(self, module: Any, given: Sequence[Any], run: Callable[..., Any]) -> Any:
@@ -70,6 +73,8 @@ class Recorder:
 
         if self._inside or adapter.backward_node() is not None:
             return
+        if not any(isinstance(t, torch.Tensor) for t in leaves(made)):
+            return  # a value has gone to the host
         self._look()
         grad = torch.is_grad_enabled()
         self.segments.append(Segment((args, kwargs), made, grad, func=func))
@@ -169,6 +174,10 @@ class Builder:
         from torch.fx.node import map_arg
 
         target = node.target
+        if getattr(target, "__name__", "") == "_enter_autocast":
+            raise NotMeasuredError(
+                "autocast is on in a part of it"
+            )  # Dynamo takes it no second time
         if node.op in ("get_attr", "call_module"):
             held = module
             for part in node.target.split("."):
@@ -205,8 +214,6 @@ class Builder:
         # A view that is made below autograd reaches the user as another object.
         known = tensor if id(tensor) in self._nodes else self._views.get(view_of(tensor), tensor)
         if id(known) not in self._nodes:
-            if known.grad_fn is not None:
-                raise NotMeasuredError("a part of it takes what was made elsewhere, with gradients")
             last, graph = self._last_input, self._graph
             with graph.inserting_after(last) if last else graph.inserting_before():
                 self._last_input = graph.placeholder(f"given_{len(self.takes)}")

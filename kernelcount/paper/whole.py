@@ -29,15 +29,16 @@ class Question:
     """How a call with breaks is made once more.
 
     `call` makes it and gives its result; `backward` goes back from the results that it is given,
-    where that was asked for; `whole` makes the call with the function as one graph. `seconds`: how
-    long one break after the other may be looked into.
+    where that was asked for; `whole` makes the call with the function as one graph. `began`: when
+    the count did, by time.perf_counter; one break after the other is looked into as long as that
+    takes no longer than all before.
     """
 
     call: Callable[[], Any]
     backward: Callable[[list[Any]], None]
     whole: Callable[[], Any]
     dynamic: bool | None = None
-    seconds: float = 0.0
+    began: float = 0.0
 
 
 @dataclass
@@ -45,10 +46,12 @@ class Trial:
     """Calls on paper, graphs not lowered yet: with all breaks, with none, and with one less.
 
     `checked`: those of the same parts, each compiled by itself from what was taken down: they must
-    come to what the call itself does. `why`: how it was done without breaks, or why it cannot be.
+    come to what the call itself does. `beside`: what the host's code launches that nobody counts,
+    with breaks and without. `why`: how it was done without breaks, or why it cannot be.
     """
 
     base: list[Call] = field(default_factory=list)
+    beside: Counter[str] = field(default_factory=Counter)
     whole: list[Call] | None = None
     checked: list[Call] | None = None
     without: dict[Spot, list[Call]] = field(default_factory=dict)
@@ -68,22 +71,29 @@ def tried(log: Log, question: Question) -> Trial:
             trial.base, result = _noted(log, question.call)
         finally:
             log.recorder = None
+        trial.beside = recorder.beside
         if recorder.depends_on_values:
-            _by_dynamo(log, question, trial)
-        elif recorder.trouble:
-            trial.why = recorder.trouble
-        else:
-            _Parts(log, question, recorder.segments, result).put_together(trial)
+            _by_dynamo(log, question, trial, "what follows hangs on a value that is read")
+            return trial
+        try:
+            _Parts(log, question, recorder, result).put_together(trial)
+        except (Exception, NoValue) as error:  # noqa: BLE001  there is another way
+            trial.checked = None
+            trial.without.clear()
+            _by_dynamo(log, question, trial, _why(error))
     except (Exception, NoValue) as error:  # noqa: BLE001  it costs the answer to this alone
         trial.whole, trial.why = None, _why(error)
     return trial
 
 
 def _why(error: BaseException) -> str:
-    text = str(error).strip()
-    first = next(iter(text.splitlines()), "")
     ours = isinstance(error, KernelcountError | NoValue)
+    first = _first_line(error)
     return first if ours else f"{type(error).__name__}: {first}"
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
 
 def _noted(log: Log, call: Callable[[], Any]) -> tuple[list[Call], Any]:
@@ -93,26 +103,34 @@ def _noted(log: Log, call: Callable[[], Any]) -> tuple[list[Call], Any]:
     return list(log.calls), result
 
 
-def _by_dynamo(log: Log, question: Question, trial: Trial) -> None:
+def _by_dynamo(log: Log, question: Question, trial: Trial, reason: str) -> None:
+    """Have Dynamo take values, sizes and what is printed into its graph. `reason`: why that way.
+
+    Raises NotMeasuredError where it makes no one graph all the same.
+    """
     with adapter.caches_forgotten(), adapter.values_captured():
         try:
             question.whole()
         except Exception as error:
-            said = _why(adapter.inside_compiler(error) or error)
+            inner = adapter.inside_compiler(error) or error
+            said = str(inner) if isinstance(inner, KernelcountError) else _first_line(inner)
             raise NotMeasuredError(
-                f"what follows hangs on a value that is read, and is no one graph with it: {said}"
+                f"{reason}, and Dynamo makes no one graph of it: {said}"
             ) from error
         trial.whole, _ = _noted(log, question.whole)
-    trial.why = "with the values that are read captured into it"
+    trial.why = "with what is read and printed taken into the graph"
+    trial.why_not_each = reason
 
 
 class _Parts:
     """The segments of a call, to be put together in one way or another."""
 
-    def __init__(self, log: Log, question: Question, segments: list[Segment], result: Any) -> None:
+    def __init__(self, log: Log, question: Question, recorder: Recorder, result: Any) -> None:
         import torch
 
-        self.log, self.question, self.segments = log, question, segments
+        if recorder.trouble:
+            raise NotMeasuredError(recorder.trouble)
+        self.log, self.question, self.segments = log, question, recorder.segments
         self.results = [t for t in leaves(result) if isinstance(t, torch.Tensor)]
         self._compiled: dict[tuple[int, int], Any] = {}
 
@@ -133,7 +151,7 @@ class _Parts:
             return
         since = perf_counter()
         for place in places:
-            if perf_counter() - since > self.question.seconds:
+            if perf_counter() - since > since - self.question.began:
                 trial.why_not_each = "to look into it would take longer than the count itself"
                 return
             cuts = [cut for cut, spot in zip(every, spots, strict=True) if spot != place]
@@ -149,6 +167,12 @@ class _Parts:
         def known(tensor: Any) -> Any:
             return tensor if id(tensor) in ids else made.get(view_of(tensor), tensor)
 
+        if any(
+            known(t).grad_fn is not None and id(known(t)) not in ids
+            for b in builders
+            for t in b.takes
+        ):
+            raise NotMeasuredError("a part of it takes what was made elsewhere, with gradients")
         groups: list[Group] = []
         needed = {id(known(t)) for t in self.results}
         for builder in reversed(builders):
@@ -172,6 +196,10 @@ class _Parts:
     def _run(self, bound: tuple[int, int], group: Group, given: list[Any]) -> Any:
         import torch
 
+        part = self.segments[slice(*bound)]
+        if len(part) < len(self.segments) and all(s.module is None for s in part):
+            with torch.set_grad_enabled(part[0].grad):
+                return group.module(*given)  # ops that run outside of any graph
         if bound not in self._compiled:
             self._compiled[bound] = torch.compile(
                 group.module, fullgraph=True, dynamic=self.question.dynamic
@@ -204,8 +232,8 @@ def costs(
         base = lowered(trial.base)
         if trial.whole is not None:
             if trial.checked is not None:
-                _check(base, lowered(trial.checked))
-            together = _cost(base, lowered(trial.whole), "the breaks", trial.why)
+                _check(trial, base, lowered(trial.checked))
+            together = _cost(trial, base, lowered(trial.whole), "the breaks", trial.why)
             each = [_of_one(b, breaks, trial, base, lowered) for b in breaks]
     except Exception as error:  # noqa: BLE001  it costs the answer to this alone
         together = Cost(None, _why(error))
@@ -216,8 +244,8 @@ def costs(
     return tuple(replace(b, cost=c) for b, c in zip(breaks, each, strict=True)), together
 
 
-def _check(base: list[Call], again: list[Call]) -> None:
-    if _kernels(base) != _kernels(again) or _open(base) != _open(again):
+def _check(trial: Trial, base: list[Call], again: list[Call]) -> None:
+    if _kernels(base) != _kernels(again) or _open(base) - trial.beside != _open(again):
         raise NotMeasuredError(
             f"its parts come to {_kernels(again)} kernels when compiled by themselves, and not to "
             f"the {_kernels(base)} of the call"
@@ -236,11 +264,13 @@ def _of_one(
         return Cost(None, "several breaks on one line")
     if spot not in trial.without:
         return Cost(None, trial.why_not_each or "no graph was parted there in the counted call")
-    return _cost(base, lowered(trial.without[spot]), "it", "the other breaks left as they are")
+    return _cost(
+        trial, base, lowered(trial.without[spot]), "it", "the other breaks left as they are"
+    )
 
 
-def _cost(base: list[Call], without: list[Call], what: str, how: str) -> Cost:
-    if _open(base) != _open(without):
+def _cost(trial: Trial, base: list[Call], without: list[Call], what: str, how: str) -> Cost:
+    if _open(base) - trial.beside != _open(without) - trial.beside:
         return Cost(
             None, "calls that may launch more kernels than counted differ without the break"
         )

@@ -50,11 +50,12 @@ def _together(capture: Capture) -> Cost:
 
 
 def _costs(cost: Cost, *, many: bool = False) -> str:
-    """In words: ``costs 1 kernel``; ``-1 kernel`` where there would be more without the break."""
+    """In words: ``costs 1 kernel``; ``saves`` one where there would be more without the break."""
     if cost.kernels is None:
         return f"cannot tell how many kernels {'they cost' if many else 'it costs'}"
-    amount = plural(cost.kernels, "kernel") if cost.kernels else "no kernel"
-    return f"{'together they cost' if many else 'costs'} {amount}"
+    verb = "cost" if cost.kernels >= 0 else "save"
+    amount = plural(abs(cost.kernels), "kernel") if cost.kernels else "no kernel"
+    return f"together they {verb} {amount}" if many else f"{verb}s {amount}"
 
 
 def _recompiled(again: tuple[Recompilation, ...]) -> str:
