@@ -289,11 +289,6 @@ class Break:
     explanation: str = ""
     cost: Cost = Cost()
 
-    @property
-    def place(self) -> tuple[str, int | None, str, str]:
-        """What makes it the same break in another capture of the same code."""
-        return (self.file, self.line, self.function, self.reason)
-
 
 @dataclass(frozen=True, slots=True)
 class Recompilation:

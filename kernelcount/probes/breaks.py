@@ -18,7 +18,7 @@ from kernelcount.frames import innermost
 from kernelcount.model import Break, Recompilation
 
 # How Dynamo names the part of a function that goes on after a break: torch/_dynamo/resume_execution
-_RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+?)_at_\d+.*$")
+_RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+(?:_\d+)?$")
 
 # A guard's text begins with the compilation that it belongs to and ends with the code it is from:
 # get_guard_fail_reason_helper in torch/_dynamo/guards.py.
