@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
@@ -40,7 +40,9 @@ def _broke(capture: Capture) -> str:
     )
     if capture.on_cpu:
         return said
-    return f"{said}: {_costs(_together(capture), many=many)}"
+    cost = _together(capture)
+    where = "" if capture.basis == "paper" or cost.kernels is None else " on paper"
+    return f"{said}: {_costs(cost, many=many)}{where}"
 
 
 def _together(capture: Capture) -> Cost:
@@ -91,9 +93,15 @@ def listing(entry: Figures, page: Page) -> list[Line]:
             lines.append(((f"  {title}, {entry.title}", "bold"),))
         for number, (head, *more) in enumerate(texts, 1):
             lines.append(((fit(f"  {number:2}  {clean(head)}", page.width), ""),))
-            wrapped = (part for text in more for part in wrap(clean(text), page.width - 6))
-            lines += [((f"      {part}", ""),) for part in wrapped]
+            lines += _below(more, page)
+        if len(capture.breaks or ()) > 1 and title == "graph breaks":
+            lines += _below(["together", _told(_together(capture), many=True)], page)
     return lines
+
+
+def _below(texts: Iterable[str], page: Page) -> list[Line]:
+    wrapped = (part for text in texts for part in wrap(clean(text), page.width - 6))
+    return [((f"      {part}", ""),) for part in wrapped]
 
 
 def _breaks(capture: Capture) -> Iterator[list[str]]:
@@ -105,13 +113,10 @@ def _breaks(capture: Capture) -> Iterator[list[str]]:
             _told(cost),
             *filter(None, (at.explanation,)),
         ]
-    if len(breaks) > 1:
-        cost = _together(capture)
-        yield ["all together", _told(cost)]
 
 
-def _told(cost: Cost) -> str:
-    return prose(": ".join(filter(None, (_costs(cost), cost.why))))
+def _told(cost: Cost, *, many: bool = False) -> str:
+    return prose(": ".join(filter(None, (_costs(cost, many=many), cost.why))))
 
 
 def _again(found: Recompilation) -> list[str]:
