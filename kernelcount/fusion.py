@@ -8,7 +8,7 @@ otherwise, line and module decide, and that is said. A name of a kernel decides 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from kernelcount.model import Apart, Capture, Fused, Fusion, Origin, Source
@@ -113,9 +113,13 @@ def _fused(other: Capture, replaced: dict[int, tuple[list[int], bool]]) -> Itera
     for record, source in enumerate(sources):
         own = tuple(by_record.get(record, ()))
         alone = _alone(source) if len(own) <= 1 else None
-        if alone and source and source.graph is not None and _is_split(own, replaced):
+        if alone and _is_generated(source) and _is_split(own, replaced):
             alone = Apart("split")
         yield Fused(record, own, tuple(loosely.get(record, ())), alone)
+
+
+def _is_generated(source: Source | None) -> bool:
+    return source is not None and source.graph is not None and not source.library
 
 
 def _is_split(own: tuple[int, ...], replaced: dict[int, tuple[list[int], bool]]) -> bool:
@@ -183,12 +187,3 @@ def _keys(origin: Origin) -> Iterator[_Key]:
     if place is not None:
         yield place, origin.module, origin.phase
         yield place, origin.phase
-
-
-def lines(sources: Iterable[Source | None]) -> list[Origin]:
-    """The origins of several records, each place and module once, in order."""
-    found: dict[_Key, Origin] = {}
-    for source in sources:
-        for origin in source.origins if source else ():
-            found.setdefault((origin.place, origin.module, origin.phase), origin)
-    return list(found.values())

@@ -14,8 +14,18 @@ from difflib import SequenceMatcher
 from itertools import groupby, pairwise
 from pathlib import Path
 
+from kernelcount import attention
 from kernelcount.ledger import GENERATED, Calls
-from kernelcount.model import Capture, Origin, Place, Provenance, Source, Work
+from kernelcount.model import (
+    Activity,
+    Capture,
+    Origin,
+    Phase,
+    Place,
+    Provenance,
+    Source,
+    Work,
+)
 
 _SEVERAL_STREAMS = (
     "the kernels ran on several streams: in which order they were launched is unknown"
@@ -172,14 +182,64 @@ def relative(provenance: Provenance | None, folder: Path) -> Provenance | None:
     )
 
 
-def by_row(capture: Capture) -> Mapping[object, list[Source | None]]:
-    """The sources of the records of each row, by name, caption and activity as `rows` has them."""
-    found: dict[object, list[Source | None]] = {}
-    provenance = capture.provenance
-    if provenance is None or len(provenance.sources) != len(capture.records):
-        return found
-    works = capture.records.works
-    for index, source in zip(capture.records.work, provenance.sources, strict=True):
-        work = works[index]
-        found.setdefault((work.name, work.caption, work.activity), []).append(source)
-    return found
+@dataclass(frozen=True, slots=True)
+class OfRow:
+    """Where the records of one row come from: lines, modules and phases, each once, in order.
+
+    `unknown`: how many of the records it is not known of. `attention`: the backends that ran.
+    `within`: the modules of each line.
+    """
+
+    places: tuple[Place, ...] = ()
+    modules: tuple[str, ...] = ()
+    phases: tuple[Phase, ...] = ()
+    attention: tuple[str, ...] = ()
+    unknown: int = 0
+    within: tuple[tuple[str, ...], ...] = ()
+
+
+Key = tuple[str, str | None, Activity]
+"""What tells rows apart: name, caption and activity."""
+
+
+def key_of(work: Work) -> Key:
+    """The key of the row that a record of this work is in."""
+    return work.name, work.caption, work.activity
+
+
+def of_rows(capture: Capture) -> dict[Key, OfRow]:
+    """Where each row of a capture comes from, as far as it is known."""
+    records = capture.records
+    known = capture.provenance.sources if capture.provenance else ()
+    sources = known or (None,) * len(records)
+    by_key: dict[Key, dict[tuple[int, Source | None], int]] = {}
+    for index, source in zip(records.work, sources, strict=True):
+        own = by_key.setdefault(key_of(records.works[index]), {})
+        own[index, source] = own.get((index, source), 0) + 1
+    return {key: _of_row(records.works, own) for key, own in by_key.items()}
+
+
+def _of_row(works: Sequence[Work], own: Mapping[tuple[int, Source | None], int]) -> OfRow:
+    sources = [source for _, source in own if source is not None]
+    origins = [origin for source in sources for origin in source.origins]
+    backends = [
+        (source and source.attention) or attention.backend(works[index].op, works[index].label)
+        for index, source in own
+    ]
+    within: dict[Place, dict[str, None]] = {}
+    for origin in origins:
+        if origin.place:
+            modules = within.setdefault(origin.place, {})
+            modules |= {origin.module: None} if origin.module else {}
+    return OfRow(
+        tuple(within),
+        tuple(dict.fromkeys(o.module for o in origins if o.module)),
+        tuple(dict.fromkeys(s.phase for s in sources if s.phase)),
+        tuple(dict.fromkeys(b for b in backends if b)),
+        sum(n for (_, source), n in own.items() if not _has_line(source)),
+        tuple(map(tuple, within.values())),
+    )
+
+
+def _has_line(source: Source | None) -> bool:
+    return source is not None and any(origin.place for origin in source.origins)
