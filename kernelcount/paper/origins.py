@@ -45,15 +45,20 @@ def lacking() -> str:
     """Why lines are not known with this torch; empty where they are."""
     import torch
 
-    missing: list[str] = []
-    for name in NAMES:
-        try:
-            resolve(name)
-        except (AttributeError, ImportError):
-            missing.append(name)
+    missing = [name for name in NAMES if not has(name)]
     if not missing:
         return ""
     return f"cannot tell source lines on torch {torch.__version__}: it lacks {', '.join(missing)}"
+
+
+def has(name: str) -> bool:
+    """Whether this torch has a name. Every class can be called: its own definition counts."""
+    owner, _, last = name.rpartition(".")
+    try:
+        found = resolve(name)
+        return not last.startswith("__") or found is vars(resolve(owner)).get(last)
+    except (AttributeError, ImportError):
+        return False
 
 
 def sequence_number() -> int:
