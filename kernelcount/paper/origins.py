@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -21,6 +22,7 @@ NAMES = (
     "torch._C._autograd._get_sequence_nr",
     "torch._C._current_autograd_node",
     "torch._inductor.ir.Operation.get_origins",
+    "torch._inductor.pattern_matcher.ReplacementPatternEntry.replace_with_graph",
     "torch._inductor.scheduler.BaseSchedulerNode.get_buffer_names",
     "torch._inductor.scheduler.BaseSchedulerNode.get_nodes",
     "torch._inductor.scheduler.BaseSchedulerNode.get_operation_names",
@@ -31,6 +33,11 @@ NAMES = (
 
 MARK = "# kernelcount: part "
 """Stands in the code before what is written for a part; the number of the part follows."""
+
+INSTEAD = "kernelcount_instead"
+"""In the meta of a node that Inductor's patterns have made: the nodes that it stands for."""
+
+_HEAVY = ("val", "tensor_meta", "example_value", "eager_input_vals")
 
 _FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+")
@@ -133,9 +140,41 @@ def watched() -> Iterator[Watch]:
         return refuse(self, reason, *args)
 
     with ExitStack() as stack:
+        stack.enter_context(replacements_noted())
         stack.enter_context(mock.patch.object(Scheduler, "enter_context", entered))
         stack.enter_context(mock.patch.object(WhyNoFuse, "__call__", refused))
         yield watch
+
+
+@contextmanager
+def replacements_noted() -> Iterator[None]:
+    """Have nodes that patterns put in the place of others know which: they keep no stack."""
+    if lacking():
+        yield
+        return
+    from torch._inductor.pattern_matcher import ReplacementPatternEntry
+
+    put = ReplacementPatternEntry.replace_with_graph
+
+    def noted(match: Any, graph: Any, *args: Any, **kwargs: Any) -> Any:
+        before = set(graph.nodes)
+        lost = tuple(one for n in match.nodes if n.op == "call_function" for one in _kept(n))
+        result = put(match, graph, *args, **kwargs)
+        for node in graph.nodes:
+            if node not in before:
+                node.meta[INSTEAD] = lost
+        return result
+
+    with mock.patch.object(ReplacementPatternEntry, "replace_with_graph", staticmethod(noted)):
+        yield
+
+
+def _kept(node: Any) -> tuple[Any, ...]:
+    """What is to be remembered of a node that goes, or of those that it stands for itself."""
+    if INSTEAD in node.meta:
+        return tuple(node.meta[INSTEAD])
+    meta = {k: v for k, v in node.meta.items() if k not in _HEAVY}
+    return (SimpleNamespace(target=node.target, meta=meta),)
 
 
 def _worded(reason: str, args: Sequence[Any]) -> str:
