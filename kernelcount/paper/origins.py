@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -96,26 +96,35 @@ class Part:
     buffers: frozenset[str]
 
 
+_Words = tuple[str, tuple[Any, ...]]
+
+
 @dataclass
 class Watch:
     """What is seen of one graph's lowering: its parts, and the pairs that were not fused."""
 
     parts: list[Part] = field(default_factory=list)
-    refused: dict[tuple[str, str], str] = field(default_factory=dict)
+    refused: dict[tuple[str, str], _Words] = field(default_factory=dict)
 
-    def why(self, one: Part, other: Part) -> str:
-        """Inductor's last words on why two parts, or parts of them, are not one; empty: none."""
-        said = ""
-        for (first, second), words in self.refused.items():
-            names = _operations(first), _operations(second)
-            if any(a <= one.operations and b <= other.operations for a, b in (names, names[::-1])):
-                said = words
+    @cached_property
+    def _between(self) -> dict[frozenset[int], _Words]:
+        """Inductor's last words on each pair of parts, once all are there."""
+        part_of = {name: i for i, part in enumerate(self.parts) for name in part.operations}
+        said: dict[frozenset[int], _Words] = {}
+        for pair, words in self.refused.items():
+            # Fused names are those of their parts, joined: op1_op2.
+            found = {part_of.get(name, -1) for fused in pair for name in fused.split("_")}
+            if len(found) == len(pair) and -1 not in found:
+                said[frozenset(found)] = words
         return said
 
-
-def _operations(name: str) -> frozenset[str]:
-    """``op1_op2``, as Inductor calls what it has fused, by its parts."""
-    return frozenset(name.split("_"))
+    def why(self, one: int, other: int) -> str:
+        """Inductor's last words on why two parts, or pieces of them, are not one; empty: none."""
+        reason, args = self._between.get(frozenset((one, other)), ("", ()))
+        try:
+            return reason % args if args else reason
+        except (TypeError, ValueError):
+            return reason
 
 
 @contextmanager
@@ -136,7 +145,7 @@ def watched() -> Iterator[Watch]:
         return enter(self, node)
 
     def refused(self: Any, reason: str, *args: Any) -> Any:
-        watch.refused[self.name1, self.name2] = _worded(reason, args)
+        watch.refused[self.name1, self.name2] = (reason, args)
         return refuse(self, reason, *args)
 
     with ExitStack() as stack:
@@ -175,13 +184,6 @@ def _kept(node: Any) -> tuple[Any, ...]:
         return tuple(node.meta[INSTEAD])
     meta = {k: v for k, v in node.meta.items() if k not in _HEAVY}
     return (SimpleNamespace(target=node.target, meta=meta),)
-
-
-def _worded(reason: str, args: Sequence[Any]) -> str:
-    try:
-        return reason % tuple(args) if args else reason
-    except (TypeError, ValueError):
-        return reason
 
 
 def _part(node: Any) -> Part:

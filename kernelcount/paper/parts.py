@@ -160,7 +160,7 @@ class _Neighbours:
         name = calls[0].name
         if all(call.kind != "generated" for call in calls):
             return Apart("library-call", name)
-        words = self._watch.why(self._watch.parts[part], self._watch.parts[other])
+        words = self._watch.why(part, other)
         code = code_of(words)
         # These two do share an array: what Inductor finds none of is indices that are the same.
         return Apart("reads-differently" if code == "nothing-shared" else code, name, words)
