@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
     {"boot", "errors", "model"},
-    {"attention", "callers", "details", "fusion", "ledger", "noise", "rates", "roofline"},
+    {"attention", "places", "details", "fusion", "ledger", "noise", "rates", "roofline"},
     {"sources"},
     {
         "traces",

@@ -13,10 +13,10 @@ from types import FrameType
 from typing import Any, Literal
 
 from kernelcount import attention
-from kernelcount.callers import is_users
 from kernelcount.model import Phase, Place, Source
 from kernelcount.paper import origins
 from kernelcount.paper.traced import Traced
+from kernelcount.places import is_users
 
 _Where = tuple[Place | None, str | None, Phase, bool]
 """The line, the module, the phase as far as frames tell, and whether it is attention by parts."""
