@@ -16,8 +16,10 @@ LAYERS = (
     {"sources"},
     {
         "traces",
+        "nodes",
         "devices",
         "render",
+        "frames",
         "target",
         "inputs",
         "variants",
@@ -28,22 +30,24 @@ LAYERS = (
         "verdict",
         "crossover",
     },
-    {"launches"},
-    {"timeline", "operations", "paper", "probes", "state"},
-    {"reading"},
+    {"launches", "rules"},
+    {"timeline", "operations", "paper", "probes", "state", "limits", "lockfile"},
+    {"reading", "budget"},
+    {"budgets", "locks"},
+    {"checking"},
     {"capture", "examination"},
     {"together"},
     {"remedies"},
     {"worker"},
-    {"runners"},
-    {"beside", "ncu"},
+    {"runners", "preload"},
+    {"beside", "ncu", "warm", "ahead"},
     {"app"},
     {"cli"},
     {"__main__"},
 )
 TORCH = {
-    "capture", "devices", "examination", "inputs", "nesting", "paper", "probes", "remedies",
-    "state", "target", "together", "variants", "worker",
+    "capture", "devices", "examination", "frames", "inputs", "nesting", "paper", "preload",
+    "probes", "remedies", "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")
@@ -111,7 +115,7 @@ def test_no_module_bears_the_name_of_a_public_function():
 def test_private_names_of_torch_stand_in_adapters_only():
     adapters = {
         "devices/aten.py", "devices/inductor.py", "paper/adapter.py", "paper/origins.py",
-        "probes/compiler.py", "probes/products.py",
+        "probes/breaks.py", "probes/compiler.py", "probes/products.py",
     }  # fmt: skip
     for path in _files():
         private = {
