@@ -547,10 +547,11 @@ class Capture:
     `price`: what came before the steady calls; `peak_memory`: bytes that a call holds at its peak
     above its inputs; `numerics`: its results beside the first variant's; `remedies`: what was tried
     to make it faster, empty where that was not asked. `counters`: what Nsight Compute says of each
-    record, None where it was not matched; empty where it was not asked. `breaks` and
+    record, None where it was not matched; empty where it was not asked. `provenance`: which lines
+    the records come from; None: nobody has looked. `breaks` and
     `recompilations` of torch.compile, and `skipped_graphs`: why Inductor did without CUDA graphs;
     None where nothing was compiled, or it cannot be told. `breaks_cost`: what all breaks cost
-    together. `provenance`: which lines the records come from; None: nobody has looked.
+    together.
     """
 
     name: str
@@ -571,11 +572,11 @@ class Capture:
     numerics: Numerics | None = None
     remedies: tuple[Remedy, ...] = ()
     counters: tuple[Counters | None, ...] = ()
+    provenance: Provenance | None = None
     breaks: tuple[Break, ...] | None = None
     breaks_cost: Cost | None = None
     recompilations: tuple[Recompilation, ...] | None = None
     skipped_graphs: tuple[str, ...] | None = None
-    provenance: Provenance | None = None
 
     @property
     def on_cpu(self) -> bool:

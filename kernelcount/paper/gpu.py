@@ -21,6 +21,7 @@ from kernelcount.model import (
     Lane,
     Note,
     Paper,
+    Place,
     Provenance,
     Records,
     Source,
@@ -73,6 +74,7 @@ class PretendedGpu:
         self._asked: str | None = None
         self._late: list[str] = []
         self._counted: list[Call] = []
+        self._traced: tuple[Place, ...] = ()
         self._unit, self._floor = 0, 0
 
     def missing(self) -> str | None:
@@ -156,6 +158,7 @@ class PretendedGpu:
                 self._log.note_open(doubt)
         self._unit, self._floor = ends.floor(result)
         self._counted = list(self._log.calls)
+        self._traced = tuple(self._compiler.traced)
 
     def counted(self) -> tuple[Records, Paper, list[Note], Provenance]:
         """What the last call launched, and which lines; to be called when `prepare` is over.
@@ -180,8 +183,8 @@ class PretendedGpu:
             own=tuple(_own(c) for c in calls if c.own),
         )
         notes = [*_notes(calls), *self.value_notes(), *self._told()]
-        traced = tuple(self._compiler.traced)
-        return _records(calls), paper, notes, Provenance(_sources(calls), traced, origins.lacking())
+        known = Provenance(_sources(calls), self._traced, origins.lacking())
+        return _records(calls), paper, notes, known
 
     def without_breaks(self, question: whole.Question) -> whole.Trial:
         """Make the call that was counted as one graph, too; to be called inside `prepare`."""

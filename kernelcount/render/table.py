@@ -72,7 +72,7 @@ def _run(report: Report, page: Page) -> Iterator[list[Line]]:
         yield _statements(answer_run(entries), page)
         yield _figures(entries, page)
         yield _ran(entries, page)
-        yield from (breaks.listing(e, page) for e in entries if page.full)
+        yield from (breaks.listing(e, page) for e in entries if page.every)
         yield from _remedies(entries, page)
         yield from _explained(entries, page)
         yield _notes(entries, page)

@@ -75,11 +75,11 @@ class _Outcome(msgspec.Struct, omit_defaults=True):
     numerics: Numerics | None = None
     remedies: tuple[Remedy, ...] = ()
     counters: tuple[Counters | None, ...] = ()
+    provenance: Provenance | None = None
     breaks: tuple[Break, ...] | None = None
     breaks_cost: Cost | None = None
     recompilations: tuple[Recompilation, ...] | None = None
     skipped_graphs: tuple[str, ...] | None = None
-    provenance: Provenance | None = None
 
 
 class _File(msgspec.Struct):
@@ -163,11 +163,11 @@ def _packed(outcome: Outcome) -> _Outcome:
         numerics=capture.numerics,
         remedies=capture.remedies,
         counters=capture.counters,
+        provenance=capture.provenance,
         breaks=capture.breaks,
         breaks_cost=capture.breaks_cost,
         recompilations=capture.recompilations,
         skipped_graphs=capture.skipped_graphs,
-        provenance=capture.provenance,
     )
 
 
@@ -199,11 +199,11 @@ def _unpacked(saved: _Outcome) -> Outcome:
         numerics=saved.numerics,
         remedies=saved.remedies,
         counters=_counters(saved.counters, records),
+        provenance=_provenance(saved.provenance, records),
         breaks=saved.breaks,
         breaks_cost=saved.breaks_cost,
         recompilations=saved.recompilations,
         skipped_graphs=saved.skipped_graphs,
-        provenance=_provenance(saved.provenance, records),
     )
     if saved.reason is None:
         return capture
