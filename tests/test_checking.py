@@ -205,6 +205,12 @@ def test_options_that_are_not_what_they_must_be_are_refused_before_anything_is_c
         app.check(budgets.load(()), None, None, Options(timeout=0))
 
 
+def test_what_excludes_each_other_in_a_budget_is_named_with_its_place(check):
+    Path("b.yaml").write_text("target: t.py:f\nbackward: true\nno_grad: true\n" + BOTH)
+    with pytest.raises(UsageError, match=r"b\.yaml:1:1: --backward and --no-grad exclude"):
+        app.check(budgets.load(()), None, None)
+
+
 # ── lock files ───────────────────────────────────────────────────────────────────────────────────
 
 ENTRY = Entry("t.py:f", "eager", (("gpu", "sm_90"),), ())
@@ -290,6 +296,14 @@ def test_two_budgets_of_one_target_are_told_apart_by_their_arguments(check):
     text = f"- {{target: 't.py:f', {BOTH.strip()}}}\n- {{target: 't.py:f', {BOTH.strip()}}}\n"
     update(check, EAGER, FUSION, text=text)
     assert Path("kernelcount.lock").read_text().count('inputs: ["f32[8]"]') == 2
+
+
+def test_a_call_that_goes_backward_is_another(check):
+    one = "target: t.py:f\n  budget: {eager: {kernels: 2}}\n"
+    update(check, EAGER, text=f"- {one}- {one}  backward: true\n")
+    lock = Path("kernelcount.lock").read_text()
+    assert 'inputs: ["f32[8]"]' in lock
+    assert 'inputs: ["f32[8]", backward]' in lock
 
 
 def test_a_lock_file_that_is_none_is_refused_before_anything_is_counted(check):

@@ -143,6 +143,11 @@ def head(budgets: int, limits: int, environment: Environment | None, at: Screen)
     return [*(((line, "bold"),) for line in wrap(said, at.width)), ()]
 
 
+def elsewhere(environment: Environment, at: Screen) -> list[Line]:
+    """Where those that follow are checked, which is not where those before them were."""
+    return [((line, "bold"),) for line in wrap(setting(environment), at.width)]
+
+
 def rows(held: Sequence[Held], at: Screen) -> Iterator[Line]:
     """What is not kept, a row each with what helps to find the cause below it."""
     said: set[tuple[str, ...]] = set()
