@@ -21,6 +21,11 @@ records are CPU operations: ATen ops that do work, and kernels that Inductor gen
 EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})
 """Notes which say that a compiled variant ran as eager code: its figures are no achievement."""
 
+_NOT_MEASURED = 3  # the exit code of NotMeasuredError
+
+NOT_TIMED = "not-timed"
+"""The note of a variant that was counted, and failed when it was to be timed."""
+
 NO_TIME = -(1 << 63)
 """In a column of nanoseconds: the time is missing or invalid."""
 
@@ -269,6 +274,47 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """How many kernels more a call launches for its graph breaks; None: it cannot be told.
+
+    `why` says from which two counts on paper that is, or why it cannot be told.
+    """
+
+    kernels: int | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A place at which Dynamo ended a graph, or gave a function up: `line` of `file`.
+
+    However often a break was met there, for other inputs or in a function that was called from
+    several, it is one. `reason` is short, as in ``print``; `explanation` is Dynamo's own. `cost`:
+    what it costs while the other breaks stay.
+    """
+
+    file: str
+    line: int | None
+    function: str
+    reason: str
+    explanation: str = ""
+    cost: Cost = Cost()
+
+
+@dataclass(frozen=True, slots=True)
+class Recompilation:
+    """A function that was compiled once more, as a `guard` on what it was compiled for failed.
+
+    `line` is where it begins in `file`, or where it goes on after a graph break.
+    """
+
+    file: str
+    line: int
+    function: str
+    guard: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rates:
     """What a GPU was measured to reach; None: it could not be measured.
 
@@ -357,6 +403,8 @@ class Numerics:
     nothing to compare. `tensors` were compared; `ulps`: the largest distance in units in the last
     place; `notes` say more, such as ``8 NaN in the same places``. `error` and `base_error`: how far
     this one and the first are from the same in float64, relative to its size; None: not asked.
+    `differs`: by what, where the verdict is ``different``: a tensor's values, where its NaN and inf
+    stand, its shape, dtype or device, how many tensors there are, or what is no tensor.
     """
 
     verdict: Literal["equal", "close", "different", "random", "nothing", "unknown"]
@@ -367,6 +415,9 @@ class Numerics:
     notes: tuple[str, ...] = ()
     error: float | None = None
     base_error: float | None = None
+    differs: (
+        Literal["values", "placement", "shape", "dtype", "device", "count", "numbers"] | None
+    ) = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,7 +474,10 @@ class Capture:
     `price`: what came before the steady calls; `peak_memory`: bytes that a call holds at its peak
     above its inputs; `numerics`: its results beside the first variant's; `remedies`: what was tried
     to make it faster, empty where that was not asked. `counters`: what Nsight Compute says of each
-    record, None where it was not matched; empty where it was not asked.
+    record, None where it was not matched; empty where it was not asked. `breaks` and
+    `recompilations` of torch.compile, and `skipped_graphs`: why Inductor did without CUDA graphs;
+    None where nothing was compiled, or it cannot be told. `breaks_cost`: what all breaks cost
+    together.
     """
 
     name: str
@@ -444,6 +498,10 @@ class Capture:
     numerics: Numerics | None = None
     remedies: tuple[Remedy, ...] = ()
     counters: tuple[Counters | None, ...] = ()
+    breaks: tuple[Break, ...] | None = None
+    breaks_cost: Cost | None = None
+    recompilations: tuple[Recompilation, ...] | None = None
+    skipped_graphs: tuple[str, ...] | None = None
 
     @property
     def on_cpu(self) -> bool:
@@ -544,7 +602,7 @@ class Unmeasured:
     name: str
     reason: str
     seen: Capture | None = None
-    code: int = 3
+    code: int = _NOT_MEASURED
 
 
 Outcome = Capture | Unmeasured
@@ -710,15 +768,17 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0, or the code of what could not be measured.
+        """0, or the code of what could not be measured, be it the time alone.
 
         For files the highest; in a run 2 outranks 3: where the user's own function raised, that is
         what there is to mend.
         """
         codes = {o.code for o in self.outcomes if isinstance(o, Unmeasured)}
-        if not codes:
-            return 0
-        return min(codes) if self.command == "run" else max(codes)
+        if self.command == "read":
+            return max(codes, default=0)
+        captures = [o for o in self.outcomes if isinstance(o, Capture)]
+        untimed = any(NOT_TIMED in note_codes(c.notes) for c in captures)
+        return min(codes | ({_NOT_MEASURED} if untimed else set()), default=0)
 
 
 @dataclass(frozen=True, slots=True)
