@@ -170,7 +170,8 @@ class Locks:
                 rows.append(_recorded(budget, lock, variant, change, entry))
         for row in held:
             broken = row.status == "broken"
-            yield replace(row, details=changes.get(row.variant, ())) if broken else row
+            changed_so = changes.get(row.variant, ()) if broken else ()
+            yield replace(row, details=(*changed_so, *row.details))
         yield from rows
 
     def notes(self, *, update: bool) -> Iterator[Note]:

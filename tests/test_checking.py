@@ -10,7 +10,18 @@ from kernelcount import app, budgets, checking, locks
 from kernelcount.checking import Options
 from kernelcount.errors import Interrupted, NotMeasuredError, UsageError
 from kernelcount.lockfile import Entry
-from kernelcount.model import Beside, Capture, Environment, Note, Paper, Target, Timing, Unmeasured
+from kernelcount.model import (
+    Beside,
+    Break,
+    Capture,
+    Environment,
+    Note,
+    Paper,
+    Recompilation,
+    Target,
+    Timing,
+    Unmeasured,
+)
 
 EAGER = capture("eager", ("add", "kernel", "add", 100), ("relu", "kernel", "relu", 90))
 FUSION = capture("compile", (FUSED, "kernel", None, 100))
@@ -164,6 +175,20 @@ def test_code_that_ran_as_eager_is_named_where_a_limit_is_broken(check):
     eager_code = replace(EAGER, name="compile", notes=(note,))
     (held,) = check("budget: {compile: {kernels: 1}}", eager_code).held
     assert held.why == note.detail
+
+
+def test_what_torch_compile_did_stands_with_a_limit_that_is_broken(check):
+    found = replace(
+        FUSION,
+        breaks=(Break("/home/me/t.py", 3, "f", "print"),),
+        recompilations=(Recompilation("/home/me/t.py", 1, "f", "n == 2"),),
+    )
+    kept, broken = check("budget: {compile: {kernels: 1, graph_breaks: 0}}", found).held
+    assert broken.details == (
+        "graph break at t.py:3 (print)",
+        "recompiled since n == 2 failed at t.py:1",
+    )
+    assert (kept.details, broken.actual) == ((), 1)
 
 
 def test_calls_are_timed_and_paper_is_asked_only_where_a_limit_is_about_it(check):
