@@ -406,6 +406,68 @@ class Counters:
     stall: str | None = None
 
 
+SyncKind = Literal[
+    "item",
+    "bool",
+    "nonzero",
+    "mask",
+    "copy to host",
+    "copy to device",
+    "pageable copy",
+    "explicit",
+    "inside an op",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """One time that the CPU waited for the GPU in a call.
+
+    `file`, `line` and `function` are of the user's innermost frame, `op` is what torch was asked
+    for, `call` the API's function that waited; None: not known. `idle_ns`: nanoseconds for which
+    the GPU had nothing to do, from the beginning of the wait to the next work; `wait_ns`, for which
+    the CPU stood still; `copy_ns`, those of the copy that was waited for. `seen_by`: ``trace``,
+    ``debug mode`` or ``paper``.
+    """
+
+    kind: SyncKind
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    op: str | None = None
+    call: str | None = None
+    idle_ns: int | None = None
+    wait_ns: int | None = None
+    copy_ns: int | None = None
+    seen_by: tuple[str, ...] = ()
+
+    @property
+    def free(self) -> bool | None:
+        """Whether the GPU lost no time by it; None where that cannot be told."""
+        return None if self.idle_ns is None else self.idle_ns == 0
+
+    @property
+    def hideable(self) -> bool:
+        """Whether ``pin_memory`` and ``non_blocking=True`` would hide it."""
+        return self.kind in ("pageable copy", "copy to device")
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A time in which the GPU ran nothing, since what came next had not been launched.
+
+    `start_ns` counts from the start of the first record. `before` and `after`: the names of what
+    ended and of what began then. `doing`: what the CPU did meanwhile and for how many nanoseconds,
+    the longest first.
+    """
+
+    start_ns: int
+    duration_ns: int
+    before: str
+    after: str
+    doing: tuple[tuple[str, int], ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Capture:
     """The raw record of one variant's run, or of one trace.
@@ -417,7 +479,9 @@ class Capture:
     `price`: what came before the steady calls; `peak_memory`: bytes that a call holds at its peak
     above its inputs; `numerics`: its results beside the first variant's; `remedies`: what was tried
     to make it faster, empty where that was not asked. `counters`: what Nsight Compute says of each
-    record, None where it was not matched; empty where it was not asked.
+    record, None where it was not matched; empty where it was not asked. `syncs`: the times that the
+    CPU waited, in order; `gaps`: the longest times for which the GPU had to wait for the CPU, and
+    `idle_ns`, the sum of all such; None: not looked for, or it cannot be told.
     """
 
     name: str
@@ -438,6 +502,9 @@ class Capture:
     numerics: Numerics | None = None
     remedies: tuple[Remedy, ...] = ()
     counters: tuple[Counters | None, ...] = ()
+    syncs: tuple[Sync, ...] | None = None
+    gaps: tuple[Gap, ...] | None = None
+    idle_ns: int | None = None
 
     @property
     def on_cpu(self) -> bool:

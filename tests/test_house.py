@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
-    {"boot", "errors", "model"},
+    {"boot", "callers", "errors", "model"},
     {"details", "ledger", "noise", "rates", "roofline"},
     {
         "traces",
@@ -27,8 +27,9 @@ LAYERS = (
         "verdict",
         "crossover",
     },
-    {"launches"},
+    {"launches", "stops", "waiting"},
     {"timeline", "operations", "paper", "probes", "state"},
+    {"gaps", "waits"},
     {"reading"},
     {"capture", "examination"},
     {"together"},

@@ -1,0 +1,155 @@
+"""A trace -> the times for which the GPU waited for the CPU, and what the CPU did meanwhile.
+
+Nothing runs, and what runs next had not been launched yet when the last thing ended: then the GPU
+was at a loss. What it takes to begin with something that is launched already is no such time. The
+time before the first record is none either: it hangs on where the recording began.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import accumulate, compress, count, islice
+from operator import add, and_, gt, lt
+from typing import NamedTuple
+
+from kernelcount.devices.calls import Call
+from kernelcount.launches import NEVER
+from kernelcount.model import NO_TIME, Gap
+from kernelcount.timeline import Settled
+
+MOST = 12
+"""Gaps that are kept, the longest: as many as the screen lists of anything (render.figures)."""
+
+WAITING, LAUNCHING, COPYING, PYTHON = "waiting for the GPU", "launching", "copying", "Python"
+"""What the CPU does beside ops: calls of the GPU's API, and what is outside of all ops."""
+
+
+class _Idle(NamedTuple):
+    """A time in which nothing ran, in nanoseconds, and the record that ended it."""
+
+    start: int
+    end: int
+    position: int
+
+
+class _Span(NamedTuple):
+    """What a thread did; times in nanoseconds."""
+
+    start: int
+    end: int
+    what: str
+
+
+def found(settled: Settled) -> tuple[tuple[Gap, ...], int] | None:
+    """The longest gaps, the longest first, and the nanoseconds of all of them.
+
+    None where it cannot be told: of a region, or where not all records have their launch and time.
+    """
+    timeline = settled.timeline
+    if timeline.region is not None or settled.missing or settled.unmarked or settled.tally.blind:
+        return None
+    if NO_TIME in timeline.start or NO_TIME in timeline.duration:
+        return None
+    every = _between(settled)
+    longest = sorted(every, key=lambda g: g.start - g.end)[:MOST]
+    doing = _Doing(settled, sorted(longest))
+    begin = timeline.start[settled.order[0]] if longest else 0
+    gaps = tuple(
+        Gap(
+            g.start - begin,
+            g.end - g.start,
+            settled.name(_before(settled, g)),
+            settled.name(settled.order[g.position]),
+            doing.during(g),
+        )
+        for g in longest
+    )
+    return gaps, sum(g.end - g.start for g in every)
+
+
+def _between(settled: Settled) -> list[_Idle]:
+    """All gaps in order; by whole columns, as a trace may hold a million kernels."""
+    timeline, order = settled.timeline, settled.order
+    starts = array("q", map(timeline.start.__getitem__, order))
+    ends = map(add, starts, map(timeline.duration.__getitem__, order))
+    reached = array("q", accumulate(ends, max))
+    when = [NEVER, *timeline.launches.start]  # behind -1 for none, moved by one
+    launched = (when[settled.launch(i) + 1] * 1000 for i in order)
+    late = map(gt, islice(launched, 1, None), reached)
+    empty = map(gt, islice(starts, 1, None), reached)
+    positions = compress(count(1), map(and_, empty, late))
+    return [_Idle(reached[i - 1], starts[i], i) for i in positions]
+
+
+def _before(settled: Settled, gap: _Idle) -> int:
+    """The record that ended when the gap began."""
+    earlier = map(settled.order.__getitem__, range(gap.position - 1, -1, -1))
+    return next(record for record in earlier if settled.ended(record) == gap.start)
+
+
+class _Doing:
+    """What threads did during some gaps, which are given in order."""
+
+    def __init__(self, settled: Settled, gaps: Sequence[_Idle]) -> None:
+        self._settled = settled
+        self._low = [g.start / 1000 for g in gaps]
+        self._high = [g.end / 1000 for g in gaps]
+        self._spans: dict[int, list[_Span]] = {}
+        timeline = settled.timeline
+        launches, stops = timeline.launches, timeline.stops
+        names, (name, threads, starts, durations) = timeline.labels.columns()
+        short = [text.removeprefix("aten::") for text in names]
+        self._take(threads, starts, durations, [short[n] for n in name])
+        calls = [COPYING if call == Call.MEMORY else LAUNCHING for call in launches.call]
+        self._take(launches.thread, launches.start, launches.duration, calls)
+        self._take(stops.thread, stops.start, stops.duration, [WAITING] * len(stops))
+
+    def _take(
+        self,
+        threads: Sequence[int],
+        starts: Sequence[float],
+        durations: Sequence[float],
+        what: Sequence[str],
+    ) -> None:
+        """Keep the rows that overlap with a gap."""
+        first = map(partial(bisect_right, self._high), starts)
+        behind = map(partial(bisect_left, self._low), map(add, starts, durations))
+        for i in compress(count(), map(lt, first, behind)):
+            start, end = round(starts[i] * 1000), round((starts[i] + durations[i]) * 1000)
+            self._spans.setdefault(threads[i], []).append(_Span(start, end, what[i]))
+
+    def during(self, gap: _Idle) -> tuple[tuple[str, int], ...]:
+        """What the thread that ended the gap did in it, each with its own nanoseconds."""
+        launch = self._settled.launch(self._settled.order[gap.position])
+        thread = self._settled.timeline.launches.thread[launch]
+        spent: Counter[str] = Counter()
+        for what, ns in _own_times(self._spans.get(thread, []), gap):
+            spent[what] += ns
+        return tuple(spent.most_common())
+
+
+def _own_times(spans: Sequence[_Span], gap: _Idle) -> Iterator[tuple[str, int]]:
+    """What the innermost span was, from moment to moment."""
+    now = gap.start
+    inside: list[_Span] = [_Span(gap.start, gap.end, PYTHON)]
+
+    def until(moment: int) -> Iterator[tuple[str, int]]:
+        nonlocal now
+        moment = min(moment, gap.end)
+        while len(inside) > 1 and inside[-1].end <= moment:
+            if (span := inside.pop()).end > now:
+                yield span.what, span.end - now
+                now = span.end
+        if moment > now:
+            yield inside[-1].what, moment - now
+            now = moment
+
+    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
+        if span.start < gap.end and span.end > gap.start:
+            yield from until(span.start)
+            inside.append(span)
+    yield from until(gap.end)
