@@ -17,7 +17,7 @@ from operator import add, and_, gt, lt
 from typing import NamedTuple
 
 from kernelcount.devices.calls import Call
-from kernelcount.launches import NEVER
+from kernelcount.launches import NEVER, NONE
 from kernelcount.model import NO_TIME, Gap
 from kernelcount.timeline import Settled
 
@@ -62,8 +62,8 @@ def found(settled: Settled) -> tuple[tuple[Gap, ...], int] | None:
         Gap(
             g.start - begin,
             g.end - g.start,
-            settled.name(_before(settled, g)),
-            settled.name(settled.order[g.position]),
+            _caption(settled, _before(settled, g)),
+            _caption(settled, settled.order[g.position]),
             doing.during(g),
         )
         for g in longest
@@ -89,6 +89,16 @@ def _before(settled: Settled, gap: _Idle) -> int:
     """The record that ended when the gap began."""
     earlier = map(settled.order.__getitem__, range(gap.position - 1, -1, -1))
     return next(record for record in earlier if settled.ended(record) == gap.start)
+
+
+def _caption(settled: Settled, record: int) -> str:
+    """What launched a kernel, or its name; the name of a copy or a fill."""
+    launch, name = settled.launch(record), settled.name(record)
+    if launch == NONE or not settled.is_kernel(record):
+        return name
+    process = settled.process(settled.timeline.launches.thread[launch])
+    external = settled.timeline.external[record]
+    return settled.labels.get(process, {}).get(external, (None, None))[0] or name
 
 
 class _Doing:

@@ -538,12 +538,31 @@ class Capture:
 
         Kernels without a valid start or duration are left out.
         """
+        return self._covered([w.activity == "kernel" for w in self.records.works])
+
+    @property
+    def occupied_ns(self) -> int:
+        """Nanoseconds during which anything ran, copies and fills too; overlap counts once."""
+        return self._covered([True] * len(self.records.works))
+
+    @property
+    def span_ns(self) -> int:
+        """Nanoseconds from the start of the first record to the end of the last, of those timed."""
         r = self.records
-        kernel = [w.activity == "kernel" for w in r.works]
+        timed = [
+            (start, start + duration)
+            for start, duration in zip(r.start_ns, r.duration_ns, strict=True)
+            if NO_TIME not in (start, duration)
+        ]
+        return max(end for _, end in timed) - min(start for start, _ in timed) if timed else 0
+
+    def _covered(self, wanted: list[bool]) -> int:
+        """Time covered by the records of these works; those without a valid time are left out."""
+        r = self.records
         starts, durations = r.start_ns, r.duration_ns
-        if not all(kernel) or NO_TIME in durations or NO_TIME in starts:
+        if not all(wanted) or NO_TIME in durations or NO_TIME in starts:
             columns = zip(r.work, starts, durations, strict=True)
-            timed = [kernel[w] and NO_TIME not in (s, d) for w, s, d in columns]
+            timed = [wanted[w] and NO_TIME not in (s, d) for w, s, d in columns]
             starts = array("q", compress(starts, timed))
             durations = array("q", compress(durations, timed))
         if all(map(le, map(add, starts, durations), islice(starts, 1, None))):

@@ -420,7 +420,7 @@ class Settled:
         answers = Answers(
             timeline.correlation,
             timeline.start,
-            self._is_kernel,
+            self.is_kernel,
             lambda record: devices[timeline.lane[record]],
             self._dropped,
         )
@@ -428,7 +428,8 @@ class Settled:
             timeline.launches, timeline.pairing, timeline.captures, answers, self._processes
         )
 
-    def _is_kernel(self, record: int) -> bool:
+    def is_kernel(self, record: int) -> bool:
+        """Whether a record is a kernel, and no copy or fill."""
         return self._kernels[self.timeline.work[record]]
 
     def _sort_orphans(self) -> None:
@@ -439,7 +440,7 @@ class Settled:
         first_start, first_correlation = timeline.beginning() if alone else (0.0, 0)
         for i in alone:
             correlation, start = timeline.correlation[i], timeline.start[i]
-            if not self._is_kernel(i) or i in self._dropped:
+            if not self.is_kernel(i) or i in self._dropped:
                 continue
             if NO_TIME != correlation < first_correlation or NO_TIME != start < first_start * 1000:
                 self.early += 1
@@ -473,7 +474,7 @@ class Settled:
 
         placed = [i for i in order if inside(self._launch[i])]
         untimed = sum(
-            launch != NONE and starts[launch] == NEVER and self._is_kernel(i)
+            launch != NONE and starts[launch] == NEVER and self.is_kernel(i)
             for i, launch in enumerate(self._launch)
         )
         self.unplaced = self.missing + self.unmarked + untimed
@@ -496,7 +497,7 @@ class Settled:
         time: Counter[str] = Counter()
         for i in order:
             launch = self._launch[i]
-            if launch == NONE or not self._is_kernel(i):
+            if launch == NONE or not self.is_kernel(i):
                 continue
             ranges = by_process.get(self._processes[threads[launch]], ())
             found = _open_at(ranges, starts[launch])

@@ -22,7 +22,7 @@ from kernelcount.model import (
     Unmeasured,
     Verdict,
 )
-from kernelcount.render import counters, paper
+from kernelcount.render import counters, paper, syncs
 from kernelcount.render.figures import Figures, figures_of
 
 SCHEMA = 1
@@ -148,7 +148,7 @@ def _verdict(found: Verdict, size: int | None) -> dict[str, Any]:
 
 
 def _variant(f: Figures, report: Report) -> dict[str, Any]:
-    """One entry of ``variants``. Null under ``syncs`` and ``bytes`` means: not looked for."""
+    """One entry of ``variants``. Null under ``syncs`` and ``bytes``: not looked for, or unknown."""
     capture = f.capture
     entry: dict[str, Any] = {
         "name": f.name,
@@ -170,7 +170,7 @@ def _variant(f: Figures, report: Report) -> dict[str, Any]:
         **_on_paper(f),
         "dram": counters.moved(f),
         **_lists(f),
-        "syncs": None,
+        **syncs.document(f),
         "remedies": _remedies(capture),
         "notes": [{"code": n.code, "detail": n.detail} for n in f.notes],
     }
