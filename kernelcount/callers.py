@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 _OURS = Path(__file__).parent
 _WHO_CALLS = "kernelcount.capture"  # the module that calls the user's function: all above is ours
-_LIBRARIES = ("torch", "triton", "kernelcount")
+_LIBRARIES = ("torch", "triton")
+_SCENARIOS = "kernelcount._scenarios"
 
 
 class Site(NamedTuple):
@@ -59,11 +60,16 @@ def _shown(file: str) -> str:
         return file
 
 
+def is_ours(frame: FrameType) -> bool:
+    """Whether the code is kernelcount's; a scenario stands for the user's."""
+    name = str(frame.f_globals.get("__name__", ""))
+    return name.partition(".")[0] == "kernelcount" and not name.startswith(_SCENARIOS)
+
+
 def _is_librarys(frame: FrameType) -> bool:
     """Whether the code is torch's, Triton's or ours; Inductor's bears a name of torch's."""
     name = str(frame.f_globals.get("__name__", ""))
-    package = name.partition(".")[0]
-    return package in _LIBRARIES and not name.startswith("kernelcount._scenarios")
+    return name.partition(".")[0] in _LIBRARIES or is_ours(frame)
 
 
 def _is_standard(file: str) -> bool:

@@ -286,7 +286,7 @@ def _measure_on_paper(
             if not compiled:
                 break
     records, paper, noted = gpu.counted()
-    capture = Capture(variant.name, records=records, basis="paper", paper=paper)
+    capture = Capture(variant.name, records=records, basis="paper", paper=paper, syncs=gpu.syncs)
     steady = _Steady(capture, not compiled, [_work_done(capture)], compiled)
     notes = [*subject.notes, *_compile_notes(this, steady)]
     notes += [note for note in noted if note not in notes]

@@ -13,11 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kernelcount.model import Sync
 from kernelcount.paper import adapter, flops, host, rules, wrapper
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call, Log, call_of
 from kernelcount.paper.mode import op_of
 from kernelcount.paper.places import STAND_IN, device_of, is_on
+from kernelcount.paper.waits import in_graph
 
 GPU_IN_GRAPHS = "cpu"
 HOST_IN_GRAPHS = "meta"
@@ -153,9 +155,16 @@ class Compiler:
             if call.graph not in written:
                 with self._at(""):
                     written[call.graph] = _lower(self.graphs[call.graph], card, self._scalars)
-            calls += written[call.graph][0]
+            calls += [_waiting_at(made, call.waits) for made in written[call.graph][0]]
             done += written[call.graph][1]
         return calls, done
+
+
+def _waiting_at(call: Call, graph: tuple[Sync, ...]) -> Call:
+    """A call of a graph with its waits at the line that calls the graph."""
+    return replace(
+        call, waits=tuple(replace(g, kind=w.kind, op=w.op) for g in graph for w in call.waits)
+    )
 
 
 def _place(graph: Any, places: dict[str, str]) -> None:
@@ -253,6 +262,14 @@ def _nothing(_: Any) -> None:
 
 
 def _made(call: wrapper.Call, ops: _Ops) -> Call | None:
+    made = _launched(call, ops)
+    kind = in_graph(call.name, call.wait)
+    if made is None or kind is None:
+        return made
+    return replace(made, waits=(Sync(kind, op=call.name.rpartition(".")[2]),))
+
+
+def _launched(call: wrapper.Call, ops: _Ops) -> Call | None:
     if call.kind == "generated":
         return Call(call.name, rules.ONE, generated=True)
     if call.kind == "copy":

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelcount.errors import KernelcountError, NotMeasuredError
-from kernelcount.model import NO_TIME, Environment, Lane, Note, Paper, Records, Work
+from kernelcount.model import NO_TIME, Environment, Lane, Note, Paper, Records, Sync, Work
 from kernelcount.paper import adapter, atlas, bounds, cards, composites, cuda, pretend
 from kernelcount.paper.cards import Card
 from kernelcount.paper.compiled import Compiler
@@ -49,6 +49,7 @@ class PretendedGpu:
         self._asked: str | None = None
         self._late: list[str] = []
         self._unit, self._floor = 0, 0
+        self.syncs: tuple[Sync, ...] = ()
 
     def missing(self) -> str | None:
         """None: paper is always at hand."""
@@ -128,11 +129,14 @@ class PretendedGpu:
     def counted(self) -> tuple[Records, Paper, list[Note]]:
         """What the last call launched; to be called when `prepare` is over.
 
+        `syncs` then holds the waits of the CPU in that call.
+
         Raises NotMeasuredError where Inductor, or something else of the call, is not followed.
         """
         for reason in self._scene.refusals:
             raise NotMeasuredError(reason)
         calls, done = self._lowered()
+        self.syncs = tuple(wait for call in calls for wait in call.waits)
         paper = Paper(
             generated=sum(c.cost.kernels for c in calls if c.generated),
             library=sum(1 for c in calls if not c.generated and c.cost.kernels),

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from kernelcount.paper import atlas, cards, flops, rules
+from kernelcount.model import Sync, SyncKind
+from kernelcount.paper import atlas, cards, flops, rules, waits
 from kernelcount.paper.flops import Flops
 from kernelcount.paper.places import STAND_IN, is_on
 from kernelcount.paper.traffic import traffic
+from kernelcount.paper.waits import Pinned
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,7 @@ class Call:
     instead of all the rest. `source`: where a count that no rule knows is from. `unknown`: nobody
     knows what the call does. `flops`: its operations and their precision, None where there is no
     formula for them. `own`: it is somebody's own op, which moves at most all that it is given.
+    `waits`: the CPU waits in it for the GPU; of a graph, where it is called from.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Call:
     apart: bool = True
     flops: Flops | None = None
     own: bool = False
+    waits: tuple[Sync, ...] = ()
 
 
 class Log:
@@ -42,6 +46,7 @@ class Log:
 
     def __init__(self, card: str) -> None:
         self.card = card
+        self.pinned = Pinned()
         self.calls: list[Call] = []
         self.is_open = False
         self._inside: list[Flops | None] | None = None
@@ -71,8 +76,19 @@ class Log:
         """Note an op, if it launches anything. `known`: its operations, where no formula is."""
         if self._inside is not None and not self.is_open:
             self._inside.append(flops.of(op, cards.CARDS[self.card]))
-        if self.is_open and (call := call_of(op, self.card)) is not None:
+        if not self.is_open:
+            return
+        call, found = call_of(op, self.card), tuple(waits.waits(op, self.pinned))
+        if call is None and found:
+            call = Call(f"{op.namespace}::{op.name}")
+        if call is not None:
+            call = replace(call, waits=found) if found else call
             self.calls.append(replace(call, flops=known) if known else call)
+
+    def note_wait(self, kind: SyncKind, what: str) -> None:
+        """Note a wait that no op makes, at the line of the user's that runs just now."""
+        if self.is_open:
+            self.calls.append(Call(what, waits=(waits.at(kind, what),)))
 
     def note_open(self, what: str) -> None:
         """Note what launches kernels that nobody counts here."""
@@ -82,7 +98,7 @@ class Log:
     def note_graph(self, index: int) -> None:
         """Note that a compiled graph is called."""
         if self.is_open:
-            self.calls.append(Call("graph", graph=index))
+            self.calls.append(Call("graph", graph=index, waits=(waits.at("explicit", "graph"),)))
 
 
 def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:

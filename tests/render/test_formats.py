@@ -15,8 +15,8 @@ from kernelcount.render import FORMATS, render
 from . import samples
 
 SHARED = {
-    "__init__", "answer", "counters", "figures", "layout", "listing", "names", "paper", "remedies", "syncs",
-    "sheet", "sweep", "verdict", "wording",
+    "__init__", "answer", "counters", "figures", "layout", "listing", "names", "paper", "remedies",
+    "sheet", "sweep", "syncs", "verdict", "wording",
 }  # fmt: skip
 ELSEWHERE = {"doctor", "plot", "image"}  # of another command's result, and pictures
 
