@@ -12,15 +12,20 @@ from typing import NamedTuple
 _OURS = Path(__file__).parent
 _WHO_CALLS = "kernelcount.capture"  # the module that calls the user's function: all above is ours
 _LIBRARIES = ("torch", "triton")
+_GENERATED = "torch._inductor."  # so begin the names of the modules that Inductor writes
 _SCENARIOS = "kernelcount._scenarios"
 
 
 class Site(NamedTuple):
-    """A line of the user's; `file` relative to the current folder where it lies below it."""
+    """A line of the user's; `file` relative to the current folder where it lies below it.
+
+    `compiled`: what happened is in code that Inductor wrote, and the line is that which runs it.
+    """
 
     file: str
     line: int
     function: str
+    compiled: bool = False
 
 
 def site(frame: FrameType | None) -> Site | None:
@@ -30,14 +35,16 @@ def site(frame: FrameType | None) -> Site | None:
     than torch; None where there is neither, as in a backward pass that we started.
     """
     installed: FrameType | None = None
+    compiled = False
     while frame is not None and frame.f_globals.get("__name__") != _WHO_CALLS:
         if not _is_librarys(frame):
             if is_users(frame.f_code.co_filename):
-                return _site(frame)
+                return _site(frame, compiled)
             if installed is None and not _is_standard(frame.f_code.co_filename):
                 installed = frame
+        compiled = compiled or _name(frame).startswith(_GENERATED)
         frame = frame.f_back
-    return None if installed is None else _site(installed)
+    return None if installed is None else _site(installed, compiled)
 
 
 @lru_cache(maxsize=1024)
@@ -49,8 +56,13 @@ def is_users(file: str) -> bool:
     return not _is_standard(file) and not _is_installed(file)
 
 
-def _site(frame: FrameType) -> Site:
-    return Site(_shown(frame.f_code.co_filename), frame.f_lineno, frame.f_code.co_name)
+def _site(frame: FrameType, compiled: bool) -> Site:
+    code = frame.f_code
+    return Site(_shown(code.co_filename), frame.f_lineno, code.co_name, compiled)
+
+
+def _name(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
 
 
 def _shown(file: str) -> str:
@@ -62,14 +74,13 @@ def _shown(file: str) -> str:
 
 def is_ours(frame: FrameType) -> bool:
     """Whether the code is kernelcount's; a scenario stands for the user's."""
-    name = str(frame.f_globals.get("__name__", ""))
+    name = _name(frame)
     return name.partition(".")[0] == "kernelcount" and not name.startswith(_SCENARIOS)
 
 
 def _is_librarys(frame: FrameType) -> bool:
     """Whether the code is torch's, Triton's or ours; Inductor's bears a name of torch's."""
-    name = str(frame.f_globals.get("__name__", ""))
-    return name.partition(".")[0] in _LIBRARIES or is_ours(frame)
+    return _name(frame).partition(".")[0] in _LIBRARIES or is_ours(frame)
 
 
 def _is_standard(file: str) -> bool:

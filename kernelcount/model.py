@@ -427,7 +427,8 @@ class Sync:
     for, `call` the API's function that waited; None: not known. `idle_ns`: nanoseconds for which
     the GPU had nothing to do, from the beginning of the wait to the next work; `wait_ns`, for which
     the CPU stood still; `copy_ns`, those of the copy that was waited for. `seen_by`: ``trace``,
-    ``debug mode`` or ``paper``.
+    ``debug mode`` or ``paper``. `compiled`: it is in code that torch.compile wrote; the line is
+    that which runs this code.
     """
 
     kind: SyncKind
@@ -440,6 +441,7 @@ class Sync:
     wait_ns: int | None = None
     copy_ns: int | None = None
     seen_by: tuple[str, ...] = ()
+    compiled: bool = False
 
     @property
     def free(self) -> bool | None:

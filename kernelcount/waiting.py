@@ -63,7 +63,14 @@ def _at(sync: Sync, site: Site | None) -> Sync:
     seen_by = (*sync.seen_by, "debug mode")
     if site is None:
         return replace(sync, seen_by=seen_by)
-    return replace(sync, file=site.file, line=site.line, function=site.function, seen_by=seen_by)
+    return replace(
+        sync,
+        file=site.file,
+        line=site.line,
+        function=site.function,
+        seen_by=seen_by,
+        compiled=site.compiled,
+    )
 
 
 def _alone(sites: Sequence[Site | None]) -> list[Sync]:

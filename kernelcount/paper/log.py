@@ -98,7 +98,8 @@ class Log:
     def note_graph(self, index: int) -> None:
         """Note that a compiled graph is called."""
         if self.is_open:
-            self.calls.append(Call("graph", graph=index, waits=(waits.at("explicit", "graph"),)))
+            here = replace(waits.at("explicit", "graph"), compiled=True)
+            self.calls.append(Call("graph", graph=index, waits=(here,)))
 
 
 def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:

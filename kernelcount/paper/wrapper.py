@@ -81,12 +81,20 @@ def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _made(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Buffers, with the function that makes each: ``buf0 = empty_strided_cpu(...)``."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            for target in node.targets:
-                if isinstance(target, ast.Name) and target.id.startswith("buf"):
-                    yield target.id, ast.unparse(node.value.func)
+    """Buffers, with the function that makes each: ``buf0 = empty_strided_cpu(...)``.
+
+    One that takes the place of another (``buf3 = buf1``) is made by what made that.
+    """
+    made: dict[str, str] = {}
+    assigned = (node for node in ast.walk(tree) if isinstance(node, ast.Assign))
+    for node in sorted(assigned, key=lambda a: a.lineno):
+        for target in node.targets:
+            if isinstance(target, ast.Name) and target.id.startswith("buf"):
+                if isinstance(node.value, ast.Call):
+                    made[target.id] = ast.unparse(node.value.func)
+                elif isinstance(node.value, ast.Name):
+                    made[target.id] = made.get(node.value.id, "")
+    yield from made.items()
 
 
 def _parts(node: ast.AST, certain: bool = True) -> Iterator[tuple[ast.Call, bool]]:

@@ -138,6 +138,7 @@ def _how(place: Place) -> str:
     parts = [
         f"in {clean(place.sync.function)}" if place.sync.function else "",
         clean(short_label(place.sync.op or "")),
+        "compiled" if place.sync.compiled else "",
         f"×{place.count}" if place.count > 1 else "",
     ]
     return "  ".join(filter(None, parts))
@@ -203,6 +204,7 @@ def _sync(sync: Sync, entry: Figures) -> dict[str, Any]:
         "idle_ns": sync.idle_ns,
         "free": sync.free,
         "function": sync.function,
+        "compiled": sync.compiled,
         "op": sync.op,
         "call": sync.call or None,
         "wait_ns": sync.wait_ns,
