@@ -43,6 +43,10 @@ KEYS = {
     "rows",
     "steps",
     "syncs",
+    "gaps",
+    "idle_ns",
+    "busy_share",
+    "busy_share_of",
     "remedies",
     "notes",
 }
@@ -140,6 +144,10 @@ def test_a_run_is_one_document_with_every_key_of_the_contract():
       ],
       "steps": [],
       "syncs": null,
+      "gaps": null,
+      "idle_ns": null,
+      "busy_share": 1.0,
+      "busy_share_of": "record",
       "remedies": null,
       "notes": [
         {
