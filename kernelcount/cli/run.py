@@ -106,7 +106,10 @@ def run(
         bool,
         typer.Option("--ncu", help="Ask Nsight Compute for DRAM bytes, occupancy and stalls, too."),
     ] = False,
-    full: Annotated[bool, typer.Option("--full", help="All kernels, by their full names.")] = False,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="All kernels, by their full names; all waits and idle times."),
+    ] = False,
 ) -> None:
     """Count a function's kernels, eager beside torch.compile."""
     from kernelcount import app, runners, variants
