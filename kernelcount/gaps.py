@@ -10,10 +10,11 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from heapq import nlargest
 from itertools import accumulate, compress, count, islice
-from operator import add, and_, gt, lt
+from operator import add, and_, gt, lt, sub
 from typing import NamedTuple
 
 from kernelcount.devices.calls import Call
@@ -54,8 +55,7 @@ def found(settled: Settled) -> tuple[tuple[Gap, ...], int] | None:
         return None
     if NO_TIME in timeline.start or NO_TIME in timeline.duration:
         return None
-    every = _between(settled)
-    longest = sorted(every, key=lambda g: g.start - g.end)[:MOST]
+    longest, idle_ns = _between(settled)
     doing = _Doing(settled, sorted(longest))
     begin = timeline.start[settled.order[0]] if longest else 0
     gaps = tuple(
@@ -68,21 +68,28 @@ def found(settled: Settled) -> tuple[tuple[Gap, ...], int] | None:
         )
         for g in longest
     )
-    return gaps, sum(g.end - g.start for g in every)
+    return gaps, idle_ns
 
 
-def _between(settled: Settled) -> list[_Idle]:
-    """All gaps in order; by whole columns, as a trace may hold a million kernels."""
+def _between(settled: Settled) -> tuple[list[_Idle], int]:
+    """The longest gaps and the sum of all; by whole columns, as there may be a million kernels."""
     timeline, order = settled.timeline, settled.order
     starts = array("q", map(timeline.start.__getitem__, order))
     ends = map(add, starts, map(timeline.duration.__getitem__, order))
     reached = array("q", accumulate(ends, max))
-    when = [NEVER, *timeline.launches.start]  # behind -1 for none, moved by one
-    launched = (when[settled.launch(i) + 1] * 1000 for i in order)
+    when = array("d", map((1000.0).__mul__, timeline.launches.start))
+    when.append(NEVER)  # which is where -1 leads, for none
+    launched = map(when.__getitem__, map(timeline.pairing.launch.__getitem__, order))
     late = map(gt, islice(launched, 1, None), reached)
     empty = map(gt, islice(starts, 1, None), reached)
-    positions = compress(count(1), map(and_, empty, late))
-    return [_Idle(reached[i - 1], starts[i], i) for i in positions]
+    positions = array("q", compress(count(1), map(and_, empty, late)))
+    since = map(reached.__getitem__, map((-1).__add__, positions))
+    idle = array("q", map(sub, map(starts.__getitem__, positions), since))
+    least = min(nlargest(MOST, idle), default=0)
+    found = (
+        _Idle(reached[i - 1], starts[i], i) for i in compress(positions, map(least.__le__, idle))
+    )
+    return sorted(found, key=lambda g: g.start - g.end)[:MOST], sum(idle)
 
 
 def _before(settled: Settled, gap: _Idle) -> int:
@@ -112,25 +119,27 @@ class _Doing:
         timeline = settled.timeline
         launches, stops = timeline.launches, timeline.stops
         names, (name, threads, starts, durations) = timeline.labels.columns()
-        short = [text.removeprefix("aten::") for text in names]
-        self._take(threads, starts, durations, [short[n] for n in name])
-        calls = [COPYING if call == Call.MEMORY else LAUNCHING for call in launches.call]
-        self._take(launches.thread, launches.start, launches.duration, calls)
-        self._take(stops.thread, stops.start, stops.duration, [WAITING] * len(stops))
+
+        def called(i: int) -> str:
+            return COPYING if launches.call[i] == Call.MEMORY else LAUNCHING
+
+        self._take(threads, starts, durations, lambda i: names[name[i]].removeprefix("aten::"))
+        self._take(launches.thread, launches.start, launches.duration, called)
+        self._take(stops.thread, stops.start, stops.duration, lambda _: WAITING)
 
     def _take(
         self,
         threads: Sequence[int],
         starts: Sequence[float],
         durations: Sequence[float],
-        what: Sequence[str],
+        what: Callable[[int], str],
     ) -> None:
         """Keep the rows that overlap with a gap."""
         first = map(partial(bisect_right, self._high), starts)
         behind = map(partial(bisect_left, self._low), map(add, starts, durations))
         for i in compress(count(), map(lt, first, behind)):
             start, end = round(starts[i] * 1000), round((starts[i] + durations[i]) * 1000)
-            self._spans.setdefault(threads[i], []).append(_Span(start, end, what[i]))
+            self._spans.setdefault(threads[i], []).append(_Span(start, end, what(i)))
 
     def during(self, gap: _Idle) -> tuple[tuple[str, int], ...]:
         """What the thread that ended the gap did in it, each with its own nanoseconds."""

@@ -52,7 +52,7 @@ class Labels:
         known = [e if e is not None and 0 <= e < _MOST else _NONE for e in externals]
         self._external.extend(array("q", known))
 
-    def columns(self) -> tuple[list[str], tuple[Sequence[Any], ...]]:
+    def columns(self) -> tuple[list[str], tuple[Any, Any, Any, Any]]:
         """All names; and by op its name's place there, its thread, its start and its duration."""
         return list(self._names), (self._name, self._thread, self._start, self._duration)
 
