@@ -1,10 +1,13 @@
 """Waits in a trace: which there are, of what kind, and for how long the GPU had nothing to do."""
 
+from pathlib import Path
+
 import pytest
 from traces.rows import annotation, copy, kernel, launch, op, seen
 
 from kernelcount.devices.base import MARK
-from kernelcount.model import Sync
+from kernelcount.model import Capture, Sync
+from kernelcount.reading import read_file
 from kernelcount.waits import kind
 
 TO_HOST, FROM_PINNED = "Memcpy DtoH (Device -> Pageable)", "Memcpy HtoD (Pinned -> Device)"
@@ -199,3 +202,47 @@ def test_a_kernel_of_unknown_launch_leaves_the_cost_unknown(trace):
 )
 def test_the_kind_is_told_by_the_ops_and_the_copy(outermost, innermost, copied, expected):
     assert kind(outermost, innermost, copied) == expected
+
+
+# ── recorded on an H200 ──────────────────────────────────────────────────────────────────────────
+
+RECORDED = Path(__file__).parent / "data" / "h200"
+WITH_WAITS = {
+    "hidden_sync.eager": [("bool", "is_nonzero")],
+    "hidden_sync.compile": [("bool", "is_nonzero")],
+    "copy_h2d.eager": [("pageable copy", "to")],
+    "copy_h2d.compile": [("pageable copy", "copy_")],
+    "gpt2.eager": [("bool", "is_nonzero")],
+    "ddp.rank0": [("explicit", None)] * 24,
+}
+
+
+def recorded(name):
+    (outcome,) = read_file(RECORDED / f"h200-{name}.json.gz")
+    assert isinstance(outcome, Capture)
+    return outcome
+
+
+@pytest.mark.parametrize("name", WITH_WAITS)
+def test_the_waits_in_recorded_traces_are_found(name):
+    found = recorded(name).syncs
+    assert [(s.kind, s.op) for s in found] == WITH_WAITS[name]
+    assert all(s.idle_ns is not None for s in found)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(
+        path.name.removeprefix("h200-").removesuffix(".json.gz")
+        for path in RECORDED.glob("*.json.gz")
+        if path.name.removeprefix("h200-").removesuffix(".json.gz") not in WITH_WAITS
+    )
+)  # fmt: skip
+def test_recorded_traces_without_a_wait_have_none(name):
+    assert recorded(name).syncs == ()
+
+
+def test_what_a_wait_costs_is_no_more_than_what_the_gpu_was_idle():
+    capture = recorded("hidden_sync.eager")
+    (sync,) = capture.syncs
+    assert 50_000 < sync.idle_ns < capture.idle_ns
+    assert sync.copy_ns == 1_440

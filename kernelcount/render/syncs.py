@@ -103,6 +103,21 @@ def said(entry: Figures) -> str:
     return f"The CPU waits for the GPU: {joined([*named, *rest])}."
 
 
+def texts(entries: Sequence[Figures]) -> list[str]:
+    """All waits of each variant, line by line, as sentences of a list."""
+    return [
+        f"{_whose(entry, entries)}{_named(place)}"
+        + (f" ×{place.count}" if place.count > 1 else "")
+        + ("" if entry.on_paper else f" (GPU idle: {place.price})")
+        for entry in entries
+        for place in places(known(entry) or ())
+    ]
+
+
+def _whose(entry: Figures, entries: Sequence[Figures]) -> str:
+    return f"{clean(entry.title)}: " if len(entries) > 1 else ""
+
+
 def listing(entries: Sequence[Figures], page: Page) -> list[Text]:
     """All waits of each variant, line by line, and its longest gaps with what the CPU did."""
     shown: list[Text] = []

@@ -139,3 +139,12 @@ def test_a_sentence_names_the_waits_that_cost_time():
 def test_the_price_of_a_place_is_unknown_where_one_of_its_waits_is():
     (place,) = places([ITEM, replace(ITEM, idle_ns=None)])
     assert (place.count, place.price) == (2, "unknown")
+
+
+def test_markdown_lists_every_place_where_all_is_asked_for():
+    report = samples.run_report(waiting(ITEM, COPY, ITEM), waiting(FREE, name="compile"))
+    text = render(report, format="markdown", full=True)
+    assert "- eager: pageable copy at train.py:7 (GPU idle: 90 µs)\n" in text
+    assert "- eager: item at train.py:12 ×2 (GPU idle: 80 µs)\n" in text
+    assert "- compile: item at train.py:30 (GPU idle: free)" in text
+    assert "90 µs" not in render(report, format="markdown")
