@@ -15,6 +15,7 @@ LAYERS = (
     {"details", "ledger", "noise", "rates", "roofline"},
     {
         "traces",
+        "nodes",
         "devices",
         "render",
         "target",
@@ -27,23 +28,25 @@ LAYERS = (
         "verdict",
         "crossover",
     },
-    {"launches", "stops", "waiting"},
-    {"timeline", "operations", "paper", "probes", "state"},
+    {"launches", "rules", "stops", "waiting"},
+    {"timeline", "operations", "paper", "probes", "state", "limits", "lockfile"},
     {"gaps", "waits"},
-    {"reading"},
+    {"reading", "budget"},
+    {"budgets", "locks"},
+    {"checking"},
     {"capture", "examination"},
     {"together"},
     {"remedies"},
     {"worker"},
-    {"runners"},
-    {"beside", "ncu"},
+    {"runners", "preload"},
+    {"beside", "ncu", "warm", "ahead"},
     {"app"},
     {"cli"},
     {"__main__"},
 )
 TORCH = {
-    "capture", "devices", "examination", "inputs", "nesting", "paper", "probes", "remedies",
-    "state", "target", "together", "variants", "worker",
+    "capture", "devices", "examination", "inputs", "nesting", "paper", "preload",
+    "probes", "remedies", "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")
