@@ -18,6 +18,7 @@ from kernelcount.model import (
     Paper,
     Price,
     Records,
+    Sync,
     Timing,
     Unmeasured,
     Work,
@@ -183,6 +184,19 @@ def test_what_was_not_looked_for_is_unknown():
     for name in ("graph_breaks", "syncs"):
         if not hasattr(capture(), {"graph_breaks": "breaks"}.get(name, name)):
             assert unknown(name, capture("kernel")) == "not looked for"
+
+
+def test_syncs_are_those_of_a_call_and_on_paper_of_what_is_seen_into():
+    item, printed = Sync("item", op="item"), Sync("copy to host", op="Tensor.__repr__")
+    assert exact("syncs", capture("kernel", syncs=(item, item))) == 2
+    assert exact("syncs", on_paper("kernel", at_least=True, syncs=())) == 0
+    assert unknown("syncs", capture("kernel")) == "not looked for"
+    assert unknown("syncs", Capture("eager", CPU)) == "no GPU was involved"
+    own = on_paper("kernel", own=(Work("mine::op", "kernel"),), syncs=(item,))
+    unseen = on_paper("kernel", notes=(Note("unknown-call", "mystery"),), syncs=())
+    for found, least in ((own, 1), (unseen, 0), (on_paper("kernel", syncs=(printed,)), 1)):
+        reading = read("syncs", found)
+        assert (reading.value, reading.at_least) == (least, True)
 
 
 def test_recompiles_are_those_after_the_first_call():
