@@ -58,7 +58,8 @@ def is_users(file: str) -> bool:
 
 def _site(frame: FrameType, compiled: bool) -> Site:
     code = frame.f_code
-    return Site(_shown(code.co_filename), frame.f_lineno, code.co_name, compiled)
+    line = frame.f_lineno or code.co_firstlineno  # what Dynamo writes may stand at no line
+    return Site(_shown(code.co_filename), line, code.co_name, compiled)
 
 
 def _name(frame: FrameType) -> str:
