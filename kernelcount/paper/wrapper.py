@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from kernelcount.model import SyncKind
@@ -22,12 +22,13 @@ class Call:
     """A call that puts something on the GPU, or may. `name` is as the code has it.
 
     `branch`: it is made in some cases only, or many times. `wait`: how the CPU waits in it for the
-    GPU; None where it does not, or where the code does not say.
+    GPU; None where it does not, or the code does not say. `line`: where in the code it stands.
     """
 
     kind: Kind
     name: str
     wait: SyncKind | None = None
+    line: int = field(default=0, compare=False)
 
 
 # They check, slice, allocate, free, or talk to the host: nothing runs on a GPU. From
@@ -68,7 +69,8 @@ def calls(code: str) -> list[Call]:
                 call = Call("branch", call.name)
             if call is not None:
                 found.append((node.lineno, node.col_offset, call))
-    return [call for _, _, call in sorted(found, key=lambda item: item[:2])]
+    ordered = sorted(found, key=lambda item: item[:2])
+    return [replace(call, line=line) for line, _, call in ordered]
 
 
 def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,9 @@ from kernelcount.render.json import error_document
 from . import samples
 
 KEYS = {
+    "aligned",
+    "fusion",
+    "lines_unknown",
     "name",
     "basis",
     "status",
@@ -47,6 +50,12 @@ KEYS = {
     "idle_ns",
     "busy_share",
     "busy_share_of",
+    "graph_breaks",
+    "breaks",
+    "breaks_cost",
+    "recompiles",
+    "recompilations",
+    "skipped_cudagraphs",
     "remedies",
     "notes",
 }
@@ -139,15 +148,30 @@ def test_a_run_is_one_document_with_every_key_of_the_contract():
           "registers": null,
           "shared_memory": null,
           "occupancy": null,
-          "counters": null
+          "counters": null,
+          "lines": null,
+          "module": null,
+          "modules": [],
+          "phase": null,
+          "phases": [],
+          "attention": null
         }
       ],
       "steps": [],
+      "fusion": null,
+      "aligned": null,
+      "lines_unknown": null,
       "syncs": null,
       "gaps": null,
       "idle_ns": null,
       "busy_share": 1.0,
       "busy_share_of": "record",
+      "graph_breaks": null,
+      "breaks": null,
+      "breaks_cost": null,
+      "recompiles": null,
+      "recompilations": null,
+      "skipped_cudagraphs": null,
       "remedies": null,
       "notes": [
         {
