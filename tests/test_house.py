@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
     {"boot", "callers", "errors", "model"},
-    {"attention", "details", "fusion", "ledger", "noise", "places", "rates", "roofline"},
+    {"attention", "places", "details", "fusion", "ledger", "noise", "rates", "roofline"},
     {"sources"},
     {
         "traces",

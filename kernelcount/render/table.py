@@ -116,8 +116,8 @@ def _sweep(report: Report, page: Page) -> Iterator[list[Line]]:
         if page.every:
             yield [((at, "bold"),), *_figures(entries, page)]
             yield _ran(entries, page, at=f", {at}")
-            yield from _explained(entries, page)
             yield syncs.listing(entries, page)
+            yield from _explained(entries, page)
         yield from _remedies(entries, page, at=f", {at}", known=known)
     yield _noted(sweep.notes(runs), page)
     more = "" if page.every or not any(e.rows for e in every) else sweep.MORE
