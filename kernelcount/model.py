@@ -638,6 +638,7 @@ class Job:
     timing may take at each size, 0 for none. `reference`: whether results are held against float64;
     `cold`: whether no cache may hold the arguments of timed calls; `remedy`: whether remedies are
     tried. `gpu`: the card that paper is for. `ncu`: whether Nsight Compute is asked, too.
+    `explain`: whether more may be done than a plain run does, to tell why.
     """
 
     spec: str
@@ -659,6 +660,7 @@ class Job:
     remedy: bool = False
     traces: tuple[str, ...] = ()
     ncu: bool = False
+    explain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,10 +40,10 @@ CODE = """
     def calls(a):
         return apart(a + 1) * 2
 
-    def product(a, b):
-        c = a @ b
+    def adds(c, a, b):
+        d = torch.addmm(c, a, b)
         print("", end="")
-        return c.relu()
+        return d.relu()
 
     def reads(a):
         return torch.relu(a / (a.abs().max().item() + 1)) - 0.5
@@ -93,7 +93,6 @@ def compiled(count, target):
         ("asks", {}, 4, 3),  # mul | add | mul | add
         ("loops", {}, 4, 3),  # the function is given up, and runs op by op
         ("calls", {}, 3, 2),  # add | sin, outside of any graph | mul
-        ("product", {"inputs": SQUARE}, 2, 0),  # a library call takes no relu in
         ("prints", {"backward": True}, 3, 1),  # relu has a gradient to work out
         ("reads_last", {}, 2, 0),  # nothing comes after the break
         ("casts", {"inputs": SQUARE}, 4, 0),  # two casts, the product, add
@@ -147,6 +146,19 @@ def test_of_what_paper_does_not_follow_it_cannot_be_told(compiled, variant, why)
     assert len(capture.breaks) == 1
     assert capture.breaks_cost.kernels is None
     assert why in capture.breaks_cost.why
+
+
+def test_of_many_ops_it_is_told_only_where_an_explanation_is_asked_for(compiled, monkeypatch):
+    monkeypatch.setattr("kernelcount.capture.MOST_OPS", 1)
+    found = compiled("prints").breaks_cost
+    assert found == Cost(None, "of more than 1 ops it takes long to tell: --explain does")
+    assert compiled("prints", explain=True).breaks_cost.kernels == 1
+
+
+def test_products_that_are_others_without_the_break_are_named(compiled):
+    found = compiled("adds", inputs=("f32[64]", *SQUARE)).breaks_cost
+    assert found.kernels is None
+    assert "addmm x1 with, mm x1 without" in found.why
 
 
 def test_without_a_break_nothing_is_tried(compiled, monkeypatch):
