@@ -31,7 +31,9 @@ from kernelcount.traces import saved
 
 if TYPE_CHECKING:
     from kernelcount.beside import OnPaper
-    from kernelcount.model import Diagnosis
+    from kernelcount.budget import Budget
+    from kernelcount.checking import Options, Shown
+    from kernelcount.model import Checked, Diagnosis
     from kernelcount.runners import Results, Runner
 
 _PAPER_HAS_NONE = "on paper nothing takes time: --device names a GPU, or cpu"
@@ -192,16 +194,31 @@ def check_job(job: Job) -> None:
     if job.timeout is not None and not 0 < job.timeout <= _LONGEST_TIMEOUT:
         raise UsageError(f"--timeout {job.timeout:g}: write a number of seconds above 0")
     if not 0 <= job.seconds <= _LONGEST_TIMEOUT:
-        raise UsageError(f"--seconds {job.seconds:g}: write a number of seconds, 0 for no times")
+        most = f", at most {_LONGEST_TIMEOUT:g}" if job.seconds > 0 else ""
+        said = f"write a number of seconds{most}, 0 for no times"
+        raise UsageError(f"--seconds {job.seconds:g}: {said}")
     if job.ncu and (job.gpu is not None or job.device is not None):
         kind = "paper" if job.gpu is not None else devices.parse(job.device or "")[0].kind
         devices.check_counters(kind)
     if job.backward and job.no_grad:
         raise UsageError("--backward and --no-grad exclude each other: there is no gradient then")
-    if job.remedy and not job.seconds:
-        raise UsageError("--remedy and --seconds 0 exclude each other: a remedy is tried by timing")
+    if not job.seconds:
+        _check_untimed(job)
+    if job.cold and job.device is not None and devices.parse(job.device)[0].kind == "cpu":
+        raise UsageError("--cold keeps inputs out of a GPU's cache: --device cpu has none")
     if twice := next((n for i, n in enumerate(job.sizes) if n in job.sizes[:i]), None):
         raise UsageError(f"--size: {twice} stands twice")
+
+
+def _check_untimed(job: Job) -> None:
+    """Refuse what is found by calling variants in turn where that is switched off."""
+    for asked, flag, why in (
+        (job.remedy, "--remedy", "a remedy is tried by timing"),
+        (job.reference, "--reference", "results are compared when calls are timed"),
+        (job.cold, "--cold", "it is about times"),
+    ):
+        if asked:
+            raise UsageError(f"{flag} and --seconds 0 exclude each other: {why}")
 
 
 def _check_paper(job: Job) -> None:
@@ -355,3 +372,49 @@ def doctor(atlas: Path | None, progress: Callable[[str], None]) -> Diagnosis:
     from kernelcount.examination.child import examine
 
     return examine(atlas, progress)
+
+
+def budgets(paths: Sequence[Path] = ()) -> tuple[Budget, ...]:
+    """The budgets in these files and folders; by default under scenarios/ and in this folder.
+
+    Nothing is imported or counted. Raises UsageError with what is wrong in each file.
+    """
+    from kernelcount.budgets import load
+
+    return load(paths)
+
+
+def check(
+    held: Sequence[Budget],
+    runner: Runner,
+    progress: Callable[[str], None],
+    options: Options | None = None,
+    shown: Shown = lambda *_: None,
+    beside: Callable[[Job], OnPaper] | None = None,
+) -> Checked:
+    """Hold budgets against what is counted by one of `runners`' functions, or `warm.in_fork`.
+
+    `shown` is told what came of each as soon as it is known. `beside` makes what counts on paper
+    beside a GPU, for limits that only paper can tell; None: those stay undecided there.
+
+    A target that cannot be counted leaves its budget undecided. Raises UsageError for options or a
+    lock file that are not what they must be.
+    """
+    from kernelcount import checking
+
+    options = options or checking.Options()
+    for budget in held:
+        check_job(checking.job_of(budget, options))
+
+    def count(job: Job, modelled: bool) -> tuple[Report, tuple[str, ...]]:
+        def say(text: str) -> None:
+            progress(f"{job.spec}: {text}")
+
+        if beside is None or not modelled:
+            answer = run(job, runner, say)
+        else:
+            with beside(job) as on_paper:
+                answer = run(job, runner, say, on_paper)
+        return answer.report, answer.said
+
+    return checking.check(held, count, options, shown)

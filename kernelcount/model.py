@@ -21,6 +21,11 @@ records are CPU operations: ATen ops that do work, and kernels that Inductor gen
 EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})
 """Notes which say that a compiled variant ran as eager code: its figures are no achievement."""
 
+_NOT_MEASURED = 3  # the exit code of NotMeasuredError
+
+NOT_TIMED = "not-timed"
+"""The note of a variant that was counted, and failed when it was to be timed."""
+
 NO_TIME = -(1 << 63)
 """In a column of nanoseconds: the time is missing or invalid."""
 
@@ -38,13 +43,19 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What the numbers depend on. None: not known, as in a trace that does not say."""
+    """What the numbers depend on. None: not known, as in a trace that does not say.
+
+    `architecture` is the GPU's, such as ``sm_90``; `libraries` are those that launch kernels, with
+    their versions, where they can be told.
+    """
 
     device: str | None = None
     kind: str | None = None
     torch: str | None = None
     triton: str | None = None
     kernelcount: str | None = None
+    architecture: str | None = None
+    libraries: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,6 +403,8 @@ class Numerics:
     nothing to compare. `tensors` were compared; `ulps`: the largest distance in units in the last
     place; `notes` say more, such as ``8 NaN in the same places``. `error` and `base_error`: how far
     this one and the first are from the same in float64, relative to its size; None: not asked.
+    `differs`: by what, where the verdict is ``different``: a tensor's values, where its NaN and inf
+    stand, its shape, dtype or device, how many tensors there are, or what is no tensor.
     """
 
     verdict: Literal["equal", "close", "different", "random", "nothing", "unknown"]
@@ -402,6 +415,9 @@ class Numerics:
     notes: tuple[str, ...] = ()
     error: float | None = None
     base_error: float | None = None
+    differs: (
+        Literal["values", "placement", "shape", "dtype", "device", "count", "numbers"] | None
+    ) = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -586,7 +602,7 @@ class Unmeasured:
     name: str
     reason: str
     seen: Capture | None = None
-    code: int = 3
+    code: int = _NOT_MEASURED
 
 
 Outcome = Capture | Unmeasured
@@ -754,15 +770,17 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0, or the code of what could not be measured.
+        """0, or the code of what could not be measured, be it the time alone.
 
         For files the highest; in a run 2 outranks 3: where the user's own function raised, that is
         what there is to mend.
         """
         codes = {o.code for o in self.outcomes if isinstance(o, Unmeasured)}
-        if not codes:
-            return 0
-        return min(codes) if self.command == "run" else max(codes)
+        if self.command == "read":
+            return max(codes, default=0)
+        captures = [o for o in self.outcomes if isinstance(o, Capture)]
+        untimed = any(NOT_TIMED in note_codes(c.notes) for c in captures)
+        return min(codes | ({_NOT_MEASURED} if untimed else set()), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -790,6 +808,96 @@ class Diagnosis:
     rates: Rates | None = None
     unrated: str = ""
     kept: str = ""
+
+
+Status = Literal["kept", "broken", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a limit allows: from `low` to `high`, both included; None: no bound on that side.
+
+    Equal ones allow that value alone. `over`: the variant that a speedup is over, else "".
+    """
+
+    low: float | None = None
+    high: float | None = None
+    over: str = ""
+
+    @property
+    def exact(self) -> float | None:
+        """The one value that is allowed; None where there are more."""
+        return self.low if self.low == self.high else None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One limit of a budget, held against what was counted; or a variant, against a lock file.
+
+    `file`, `line` and `column` (from 1) are where the limit stands; `target` is as written there.
+    `limit` is its name in the budget; ``lock`` for what was recorded; ``budget`` where there is no
+    limit at all, which is broken. `variant` "": that of no limit.
+
+    `actual` is in bytes, nanoseconds, or a number, by the limit; None: unknown, or no number.
+    `at_least`: it is a lower bound; `low` and `high` enclose it where it was measured with noise.
+    `bounds` None: the limit is no number. `unit`: ``bytes``, ``ns``, ``x`` or "".
+
+    `why` is one sentence: why it is undecided, or what is wrong beyond the figures. `details` are
+    lines that help to find the cause, such as ``new: triton_poi_fused_gelu_1``. `basis`: where the
+    count is from, None where there is none. `code`: the exit code of what is undecided, 2 where the
+    user's own code or budget is at fault.
+    """
+
+    file: str
+    line: int
+    target: str
+    variant: str
+    limit: str
+    status: Status
+    actual: float | None = None
+    bounds: Bounds | None = None
+    why: str = ""
+    details: tuple[str, ...] = ()
+    column: int = 1
+    size: int | None = None
+    unit: str = ""
+    at_least: bool = False
+    low: float | None = None
+    high: float | None = None
+    basis: Literal["measured", "paper"] | None = None
+    code: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """All that a renderer of `check` sees: every limit, in the order of the files.
+
+    `budgets`: how many budgets these are of; `environment` None where they differ, or nothing was
+    counted. `notes` say what was not compared; `written` are the lock files that were, and
+    `unwritten` says which could not be.
+    """
+
+    held: tuple[Held, ...]
+    budgets: int = 0
+    environment: Environment | None = None
+    notes: tuple[Note, ...] = ()
+    written: tuple[str, ...] = ()
+    unwritten: tuple[str, ...] = ()
+    allow_undecided: bool = False
+
+    def count(self, status: Status) -> int:
+        """How many limits are kept, broken or undecided."""
+        return sum(h.status == status for h in self.held)
+
+    @property
+    def exit_code(self) -> int:
+        """1 where one is broken; else 2 where the user's own code failed; else 3 or 0."""
+        if self.count("broken"):
+            return 1
+        codes = {h.code for h in self.held if h.status == "undecided"}
+        if self.allow_undecided:
+            codes.discard(3)
+        return 2 if self.unwritten else min(codes, default=0)
 
 
 def note_codes(notes: Iterable[Note]) -> set[str]:

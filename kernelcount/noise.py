@@ -12,17 +12,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
-from math import comb, log, sqrt
+from math import ceil, comb, log, log2, sqrt
 from statistics import NormalDist, median
 
 CONFIDENCE = 0.99
 """Of intervals and of the test: of a hundred comparisons of equals, one may find a difference."""
+
+FEWEST = ceil(-log2((1 - CONFIDENCE) / 2))
+"""Samples without which no interval of the median has this confidence: 8."""
 
 _EXACT = 50  # differences; as SciPy has it
 
 PRECISION = 0.01
 """The relative precision that times are measured to: a difference below it is not called one,
 however often it is seen."""
+
+
+SAME_TIME = 0.07
+"""Kernel times of one profiled call that differ by less than this share are called the same.
+
+Measured on an H200 (its timer ticks every 32 ns): of 40 profiled calls of add_relu, eager and
+compiled, 95 of 100 pairs differ by less than 6.9 % at 100 and at 10,000 elements, by less than
+2.3 % at a million and 0.6 % at a hundred million.
+"""
 
 
 def half_width(samples: Sequence[float]) -> float | None:

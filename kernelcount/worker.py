@@ -28,6 +28,7 @@ import msgspec
 from kernelcount import __version__
 from kernelcount.errors import KernelcountError, NotMeasuredError, UsageError, UserCodeError
 from kernelcount.model import (
+    NOT_TIMED,
     Capture,
     Environment,
     Job,
@@ -42,9 +43,26 @@ from kernelcount.traces import saved
 WHERE = signal.SIGUSR1 if hasattr(signal, "SIGUSR1") else None
 """Asks a worker to write down where it is, before it is ended."""
 
+LOWEST = 19
+"""The priority that gives way to all others (nice)."""
+
 _LONGEST_LINE = 300  # characters of an exception's text in a reason
 _LONGEST_TEXT = 8000  # characters of an exception with its frames
 _MOST_LINES = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a worker process begins with: the folder of its job, and the step to begin at.
+
+    `variables` are its environment. `quiet`: it works in the background, at the lowest priority,
+    and what it prints is thrown away.
+    """
+
+    folder: str
+    first: int
+    variables: dict[str, str]
+    quiet: bool = False
 
 
 class Loading(msgspec.Struct, tag="loading"):
@@ -333,12 +351,16 @@ class _Session:
         try:
             with hushed():
                 captures = together.measure(
-                    self._made(size), ways, lambda text: self.send(Progress(text)), self.scratch
+                    self._made(size),
+                    ways,
+                    lambda text: self.send(Progress(text)),
+                    lambda error: _failure(error, size).reason,
+                    self.scratch,
                 )
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  whatever user code raises costs the times
-            note = Note("not-timed", f"not timed: {_failure(error, size).reason}")
+            note = Note(NOT_TIMED, f"not timed: {_failure(error, size).reason}")
             captures = [replace(c, notes=(*c.notes, note)) for _, c in ways]
         for (index, way, _), capture in zip(counted, captures, strict=True):
             self.send(Done(index, msgspec.Raw(saved.dump([capture]))))
@@ -499,10 +521,10 @@ def _is_for_paper(job: Job) -> bool:
 
     if job.device is not None:
         return devices.parse(job.device)[0].kind == "paper"
-    return not _may_have_a_gpu() and devices.choose(None)[0].kind == "paper"
+    return not may_have_a_gpu() and devices.choose(None)[0].kind == "paper"
 
 
-def _may_have_a_gpu() -> bool:
+def may_have_a_gpu() -> bool:
     """Whether there may be a GPU, told without starting one.
 
     CUDA that is started has settled which GPUs the process sees; NVML tells without that. Of other

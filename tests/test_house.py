@@ -15,6 +15,7 @@ LAYERS = (
     {"details", "ledger", "noise", "rates", "roofline"},
     {
         "traces",
+        "nodes",
         "devices",
         "render",
         "frames",
@@ -28,22 +29,24 @@ LAYERS = (
         "verdict",
         "crossover",
     },
-    {"launches"},
-    {"timeline", "operations", "paper", "probes", "state"},
-    {"reading"},
+    {"launches", "rules"},
+    {"timeline", "operations", "paper", "probes", "state", "limits", "lockfile"},
+    {"reading", "budget"},
+    {"budgets", "locks"},
+    {"checking"},
     {"capture", "examination"},
     {"together"},
     {"remedies"},
     {"worker"},
-    {"runners"},
-    {"beside", "ncu"},
+    {"runners", "preload"},
+    {"beside", "ncu", "warm", "ahead"},
     {"app"},
     {"cli"},
     {"__main__"},
 )
 TORCH = {
-    "capture", "devices", "examination", "frames", "inputs", "nesting", "paper", "probes",
-    "remedies", "state", "target", "together", "variants", "worker",
+    "capture", "devices", "examination", "frames", "inputs", "nesting", "paper", "preload",
+    "probes", "remedies", "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")
