@@ -299,6 +299,8 @@ def _measure_on_paper(
                 break
         watch.close()
         asked = watch.broken.breaks and _why_not_asked(this) is None
+        if asked:
+            progress("on paper, without its graph breaks")
         trial = gpu.without_breaks(_question(this, function, began)) if asked else None
     records, paper, noted = gpu.counted()
     capture = Capture(variant.name, records=records, basis="paper", paper=paper)

@@ -75,8 +75,6 @@ def tried(log: Log, question: Question) -> Trial:
     try:
         log.recorder = recorder
         try:
-            result = question.call()  # the arguments, and ones to go back from, are made by now
-            recorder.__init__()  # type: ignore[misc]
             trial.base, result = _noted(log, question.call)
         finally:
             log.recorder = None

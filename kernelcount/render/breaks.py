@@ -54,7 +54,7 @@ def _together(capture: Capture) -> Cost:
 def _costs(cost: Cost, *, many: bool = False) -> str:
     """In words: ``costs 1 kernel``; ``saves`` one where there would be more without the break."""
     if cost.kernels is None:
-        return f"cannot tell how many kernels {'they cost' if many else 'it costs'}"
+        return f"cannot tell how many kernels {'they cost together' if many else 'it costs'}"
     verb = "cost" if cost.kernels >= 0 else "save"
     amount = plural(abs(cost.kernels), "kernel") if cost.kernels else "no kernel"
     return f"together they {verb} {amount}" if many else f"{verb}s {amount}"
@@ -95,7 +95,7 @@ def listing(entry: Figures, page: Page) -> list[Line]:
             lines.append(((fit(f"  {number:2}  {clean(head)}", page.width), ""),))
             lines += _below(more, page)
         if len(capture.breaks or ()) > 1 and title == "graph breaks":
-            lines += _below(["together", _told(_together(capture), many=True)], page)
+            lines += _below([_told(_together(capture), many=True)], page)
     return lines
 
 

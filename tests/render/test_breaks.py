@@ -121,9 +121,8 @@ def test_the_long_listing_has_every_one_of_them():
    2  step.py:20  step  branch on a tensor's value
       cannot tell how many kernels it costs: what follows hangs on a value that
       is read.
-      together
-      cannot tell how many kernels they cost: what follows hangs on a value that
-      is read.
+      cannot tell how many kernels they cost together: what follows hangs on a
+      value that is read.
   compiled again, compile
    1  step.py:12  step
       failed: n == 0.5
