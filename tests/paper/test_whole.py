@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from kernelcount.model import Cost
-from kernelcount.paper import adapter, whole
+from kernelcount.model import Break, Cost
+from kernelcount.paper import adapter, rules, whole
+from kernelcount.paper.log import Call
 
 CODE = """
     def prints(a, b):
@@ -39,11 +40,6 @@ CODE = """
 
     def calls(a):
         return apart(a + 1) * 2
-
-    def adds(c, a, b):
-        d = torch.addmm(c, a, b)
-        print("", end="")
-        return d.relu()
 
     def reads(a):
         return torch.relu(a / (a.abs().max().item() + 1)) - 0.5
@@ -155,10 +151,25 @@ def test_of_many_ops_it_is_told_only_where_an_explanation_is_asked_for(compiled,
     assert compiled("prints", explain=True).breaks_cost.kernels == 1
 
 
-def test_products_that_are_others_without_the_break_are_named(compiled):
-    found = compiled("adds", inputs=("f32[64]", *SQUARE)).breaks_cost
-    assert found.kernels is None
-    assert "addmm x1 with, mm x1 without" in found.why
+GENERATED = Call("triton_poi_fused_0", rules.ONE, generated=True)
+
+
+def open_call(name):
+    return Call(name, rules.AT_LEAST_ONE)
+
+
+def test_calls_that_are_others_without_the_break_are_named():
+    trial = whole.Trial([open_call("extern_kernels.addmm"), GENERATED], [open_call("mm")])
+    at = Break("/a.py", 3, "f", "print")
+    (found,), together = whole.costs(trial, (at,), list)
+    assert (found.cost.kernels, found.cost) == (None, together)
+    assert together.why.endswith("without the break: addmm x1 with, mm x1 without")
+
+
+def test_calls_of_which_nobody_knows_how_many_kernels_they_are_may_stand_on_both_sides():
+    trial = whole.Trial([open_call("mm"), GENERATED], [open_call("mm")])
+    _, together = whole.costs(trial, (Break("/a.py", 3, "f", "print"),), list)
+    assert together == Cost(1, "on paper 2 with the break and 1 without")
 
 
 def test_without_a_break_nothing_is_tried(compiled, monkeypatch):
