@@ -159,7 +159,7 @@ def open_call(name):
 
 
 def test_calls_that_are_others_without_the_break_are_named():
-    trial = whole.Trial([open_call("extern_kernels.addmm"), GENERATED], [open_call("mm")])
+    trial = whole.Trial([open_call("extern_kernels.addmm"), GENERATED], whole=[open_call("mm")])
     at = Break("/a.py", 3, "f", "print")
     (found,), together = whole.costs(trial, (at,), list)
     assert (found.cost.kernels, found.cost) == (None, together)
@@ -167,7 +167,7 @@ def test_calls_that_are_others_without_the_break_are_named():
 
 
 def test_calls_of_which_nobody_knows_how_many_kernels_they_are_may_stand_on_both_sides():
-    trial = whole.Trial([open_call("mm"), GENERATED], [open_call("mm")])
+    trial = whole.Trial([open_call("mm"), GENERATED], whole=[open_call("mm")])
     _, together = whole.costs(trial, (Break("/a.py", 3, "f", "print"),), list)
     assert together == Cost(1, "on paper 2 with the break and 1 without")
 
