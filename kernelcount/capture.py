@@ -38,7 +38,7 @@ from kernelcount.model import (
 from kernelcount.nesting import tensors
 from kernelcount.operations import read_operations
 from kernelcount.paper.gpu import PretendedGpu
-from kernelcount.paper.whole import Question
+from kernelcount.paper.whole import MOST_OPS, Question
 from kernelcount.probes import syncs
 from kernelcount.probes.compiler import CompilerWatch, stance_kept
 from kernelcount.reading import ANOTHER_PROFILER, read_trace
@@ -75,7 +75,8 @@ class Subject:
 
     `remake` makes the arguments anew from another seed: other values at other addresses. `seconds`:
     how long times may be taken, 0 for none; `reference`: whether results are held against the same
-    in float64; `cold`: whether calls are timed with arguments in turn that no cache holds.
+    in float64; `cold`: whether calls are timed with arguments in turn that no cache holds;
+    `explain`: whether more may be done than a plain run does, to tell why.
     """
 
     target: Target
@@ -89,6 +90,7 @@ class Subject:
     seconds: float = 0.0
     reference: bool = False
     cold: bool = False
+    explain: bool = False
     notes: tuple[Note, ...] = ()
     fresh: list[Arguments] = field(default_factory=list)
     """Further sets of arguments that were made, kept so that no address of theirs comes back."""
@@ -302,6 +304,8 @@ def _measure_on_paper(
                 break
         watch.close()
         asked = watch.broken.breaks and _why_not_asked(this) is None
+        if asked:
+            progress("on paper, without its graph breaks")
         trial = gpu.without_breaks(_question(this, function, began)) if asked else None
     records, paper, noted, provenance = gpu.counted()
     capture = Capture(
@@ -341,6 +345,7 @@ def _question(this: _Pass, function: Callable[..., Any], began: float) -> Questi
         whole,
         dynamic,
         began,
+        None if this.subject.explain else MOST_OPS,
     )
 
 

@@ -180,7 +180,7 @@ class Compiler:
                     written[call.graph] = _lower(self.graphs[call.graph], card, self._scalars)
             family = (self.graphs[call.graph].family, made[call.graph])
             of_call = _of_one_call(written[call.graph][0], call, sum(made.values()), family)
-            calls += [_waiting_at(launched, call.waits) for launched in of_call]
+            calls += of_call
             made[call.graph] += 1
             done += written[call.graph][1]
         return calls, done
