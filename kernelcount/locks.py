@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kernelcount import lockfile
+from kernelcount import lockfile, sources
 from kernelcount.budget import Budget
 from kernelcount.errors import UsageError
 from kernelcount.lockfile import Entry
@@ -63,11 +63,16 @@ def entry_of(
     )
 
 
-def changed(now: Entry, recorded: Iterable[Entry]) -> Change | None:
-    """How it differs from what is recorded for the same setup; None where nothing is."""
+def changed(
+    now: Entry, recorded: Iterable[Entry], lines: Mapping[str, str] | None = None
+) -> Change | None:
+    """How it differs from what is recorded for the same setup; None where nothing is.
+
+    `lines`: the source lines of kernels that are known, by name.
+    """
     same = (e for e in _of_same(now, recorded) if not _differing(now, e))
     entry = next(same, None)
-    return None if entry is None else Change(entry, tuple(_differences(now, entry)))
+    return None if entry is None else Change(entry, tuple(_differences(now, entry, lines or {})))
 
 
 def nearest(now: Entry, recorded: Iterable[Entry]) -> tuple[Entry, str] | None:
@@ -82,7 +87,19 @@ def nearest(now: Entry, recorded: Iterable[Entry]) -> tuple[Entry, str] | None:
 
 def differences(now: Entry, entry: Entry) -> tuple[str, ...]:
     """What was launched otherwise, a line each."""
-    return tuple(_differences(now, entry))
+    return tuple(_differences(now, entry, {}))
+
+
+def lines_of(outcome: Outcome) -> dict[str, str]:
+    """The first source line of each kernel, by its name, where it is known."""
+    if not isinstance(outcome, Capture):
+        return {}
+    rows = sources.of_rows(outcome).items()
+    return {
+        name: f"{Path(known.places[0].file).name}:{known.places[0].line}"
+        for (name, _, _), known in rows
+        if known.places
+    }
 
 
 def _of_same(now: Entry, recorded: Iterable[Entry]) -> Iterator[Entry]:
@@ -99,11 +116,11 @@ def _differing(now: Entry, entry: Entry) -> list[str]:
     return [name for name, value in entry.setup if here.get(name) != value]
 
 
-def _differences(now: Entry, entry: Entry) -> Iterator[str]:
+def _differences(now: Entry, entry: Entry, lines: Mapping[str, str]) -> Iterator[str]:
     after, before = dict(now.kernels), dict(entry.kernels)
     for name, n in after.items():
         if name not in before:
-            yield f"new: {name}{_several(n)}"
+            yield f"new: {name}{_several(n)}   {lines.get(name, '')}".rstrip()
     for name, n in before.items():
         if name not in after:
             yield f"gone: {name}{_several(n)}"
@@ -154,7 +171,7 @@ class Locks:
         rows: list[Held] = []
         changes: dict[str, tuple[str, ...]] = {}
         for variant, outcome in zip(budget.variants, report.runs[0].outcomes, strict=True):
-            inputs = report.target.inputs if several and report.target else ()
+            inputs = _told_apart(budget, report) if several else ()
             entry = entry_of(budget.target, variant, outcome, inputs)
             if isinstance(entry, str):
                 lock.unseen.append((budget.target, variant, entry))
@@ -162,7 +179,7 @@ class Locks:
                     rows += _unknown(budget, lock, variant, report, entry)
                 continue
             lock.seen.append(entry)
-            change = changed(entry, lock.recorded)
+            change = changed(entry, lock.recorded, lines_of(outcome))
             if change is None:
                 lock.missing += [entry] if lock.recorded else []
             elif not update:
@@ -170,7 +187,8 @@ class Locks:
                 rows.append(_recorded(budget, lock, variant, change, entry))
         for row in held:
             broken = row.status == "broken"
-            yield replace(row, details=changes.get(row.variant, ())) if broken else row
+            changed_so = changes.get(row.variant, ()) if broken else ()
+            yield replace(row, details=(*changed_so, *row.details))
         yield from rows
 
     def notes(self, *, update: bool) -> Iterator[Note]:
@@ -201,6 +219,15 @@ class Locks:
             news = sum(e not in known for e in lock.seen)
             written.append(f"{path}: {news} of {len(lock.seen)} entries are new or changed")
         return tuple(written), tuple(unwritten)
+
+
+def _told_apart(budget: Budget, report: Report) -> tuple[str, ...]:
+    """How a budget calls its target, where others call it too."""
+    job = budget.job
+    asked = (("backward", job.backward), ("no_grad", job.no_grad), ("eval", job.evaluate))
+    maker = [f"inputs={Path(job.maker).name}"] if job.maker else []
+    given = report.target.inputs if report.target else ()
+    return (*given, *maker, *(word for word, wanted in asked if wanted))
 
 
 def _unknown(

@@ -17,6 +17,9 @@ from kernelcount.model import Beside, Bounds, Capture, Outcome, Paper, Status, n
 
 _NOTHING_RAN = "needs a GPU"
 _NO_KERNELS = "no GPU was involved"
+_NOT_COMPILED = "nothing is compiled, or this torch does not tell what is"
+
+_READING = ("Tensor.__repr__", "torch.save")  # they wait for one value after the other
 
 DOUBTED = ("incomplete", "doubtful-values", "late-environment", "unstable")
 """Notes which say that another count would be right, or as right."""
@@ -220,13 +223,27 @@ def _number_of(attribute: str, unknown: str) -> Callable[[Counted], Reading]:
     return found
 
 
+def _syncs(counted: Counted) -> Reading:
+    capture = counted.capture
+    if capture.on_cpu:
+        return _unknown(_NO_KERNELS)
+    if capture.syncs is None:
+        return _unknown("not looked for")
+    number = len(capture.syncs)
+    return _at_least(number) if _may_wait_more(capture) else _exactly(number)
+
+
+def _may_wait_more(capture: Capture) -> bool:
+    """Whether something on paper may wait that is not seen into, or as often as nobody knows."""
+    if capture.paper is None:
+        return False
+    reads = any(sync.op in _READING for sync in capture.syncs or ())
+    return bool(reads or capture.paper.own or "unknown-call" in note_codes(capture.notes))
+
+
 def _recompiles(counted: Counted) -> Reading:
-    price = counted.capture.price
-    if price is None:
-        return _unknown(_NOTHING_RAN if counted.capture.basis == "paper" else "no call was timed")
-    if price.recompiles is None:
-        return _unknown("nothing is compiled, or this torch does not tell what is")
-    return _exactly(price.recompiles)
+    again = counted.capture.recompilations
+    return _unknown(_NOT_COMPILED) if again is None else _exactly(len(again))
 
 
 def _peak_memory(counted: Counted) -> Reading:
@@ -308,11 +325,10 @@ RULES: dict[str, Rule] = {
                       modelled=True),
     "bytes": Rule("bytes read and written", _bytes, "bytes", modelled=True),
     "graph_breaks": Rule("breaks in the compiled code",
-                         _number_of("breaks", "not looked for"),
+                         _number_of("breaks", _NOT_COMPILED),
                          of_record=False),
-    "recompiles": Rule("graphs compiled after the first call", _recompiles, of_record=False),
-    "syncs": Rule("waits of the CPU for the GPU", _number_of("syncs", "not looked for"),
-                  of_record=False),
+    "recompiles": Rule("functions compiled once more", _recompiles, of_record=False),
+    "syncs": Rule("waits of the CPU for the GPU", _syncs, of_record=False),
     "peak_memory": Rule("bytes held at the peak, above the inputs", _peak_memory, "bytes",
                         of_record=False, timed=True),
     "speedup": Rule("time per call of another variant over this one's", _speedup, "x",

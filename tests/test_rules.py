@@ -9,6 +9,7 @@ from kernelcount import rules
 from kernelcount.model import (
     Beside,
     Bounds,
+    Break,
     Capture,
     Difference,
     Environment,
@@ -16,8 +17,9 @@ from kernelcount.model import (
     Note,
     Numerics,
     Paper,
-    Price,
+    Recompilation,
     Records,
+    Sync,
     Timing,
     Unmeasured,
     Work,
@@ -123,7 +125,7 @@ def test_what_may_be_more_on_paper_is_a_lower_bound():
 
 def test_what_paper_does_not_see_is_unknown():
     assert "library calls" in unknown("fills", on_paper("kernel"))
-    for name in ("launches", "recompiles", "peak_memory", "speedup", "call_time", "kernel_time"):
+    for name in ("launches", "peak_memory", "speedup", "call_time", "kernel_time"):
         over = on_paper() if name == "speedup" else None
         assert unknown(name, on_paper("kernel"), over=over) == "needs a GPU"
 
@@ -179,15 +181,28 @@ def test_the_bytes_of_somebodys_own_op_are_an_upper_bound():
     assert rules.status(reading, Bounds(3, 3)) == "undecided"
 
 
-def test_what_was_not_looked_for_is_unknown():
-    for name in ("graph_breaks", "syncs"):
-        if not hasattr(capture(), {"graph_breaks": "breaks"}.get(name, name)):
-            assert unknown(name, capture("kernel")) == "not looked for"
+def test_syncs_are_those_of_a_call_and_on_paper_of_what_is_seen_into():
+    item, printed = Sync("item", op="item"), Sync("copy to host", op="Tensor.__repr__")
+    assert exact("syncs", capture("kernel", syncs=(item, item))) == 2
+    assert exact("syncs", on_paper("kernel", at_least=True, syncs=())) == 0
+    assert unknown("syncs", capture("kernel")) == "not looked for"
+    assert unknown("syncs", Capture("eager", CPU)) == "no GPU was involved"
+    own = on_paper("kernel", own=(Work("mine::op", "kernel"),), syncs=(item,))
+    unseen = on_paper("kernel", notes=(Note("unknown-call", "mystery"),), syncs=())
+    for found, least in ((own, 1), (unseen, 0), (on_paper("kernel", syncs=(printed,)), 1)):
+        reading = read("syncs", found)
+        assert (reading.value, reading.at_least) == (least, True)
 
 
-def test_recompiles_are_those_after_the_first_call():
-    assert exact("recompiles", capture(price=Price(1, 2, 3))) == 3
-    assert "nothing is compiled" in unknown("recompiles", capture(price=Price(1)))
+def test_breaks_and_recompilations_are_those_of_what_was_compiled():
+    found = capture(
+        breaks=(Break("a.py", 1, "f", "print"),),
+        recompilations=(Recompilation("a.py", 1, "f", "n"),),
+    )
+    assert (exact("graph_breaks", found), exact("recompiles", found)) == (1, 1)
+    assert exact("graph_breaks", capture(breaks=())) == 0
+    for name in ("graph_breaks", "recompiles"):
+        assert "nothing is compiled" in unknown(name, capture())
 
 
 def test_a_time_is_as_wide_as_its_noise():
