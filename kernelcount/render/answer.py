@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kernelcount.model import EAGER_CODE, Note, Speed, note_codes
+from kernelcount.noise import same_time
 from kernelcount.render import paper
-from kernelcount.render.figures import UNDERSTATED, Figures, same_time, timed
+from kernelcount.render.figures import UNDERSTATED, Figures, timed
 from kernelcount.render.wording import clean, duration, plural, prose, ratio
 
 SPOILING = EAGER_CODE | {

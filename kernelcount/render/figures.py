@@ -29,18 +29,11 @@ from kernelcount.model import (
     Verdict,
     note_codes,
 )
+from kernelcount.noise import same_time
 from kernelcount.render.wording import clean, duration, percent, plural, ratio, setting, size
 
 UNDERSTATED = frozenset({"incomplete", "generated-unknown"})
 """Notes which say that more ran than was counted, or may have."""
-
-SAME_TIME = 0.07
-"""Kernel times of one profiled call that differ by less than this share are called the same.
-
-Measured on an H200 (its timer ticks every 32 ns): of 40 profiled calls of add_relu, eager and
-compiled, 95 of 100 pairs differ by less than 6.9 % at 100 and at 10,000 elements, by less than
-2.3 % at a million and 0.6 % at a hundred million.
-"""
 
 LISTED = 12
 """Rows of a variant that are shown before the rest is summed up."""
@@ -389,11 +382,6 @@ def change(base: Figures, other: Figures) -> str:
 def timed(base: Figures, other: Figures) -> bool:
     """Whether the kernel times of both are whole and may be held against each other."""
     return all(e.comparable and e.kernel_time_ns and not e.untimed for e in (base, other))
-
-
-def same_time(before: int, after: int) -> bool:
-    """Whether two kernel times are too near each other to tell them apart."""
-    return abs(before - after) < SAME_TIME * max(before, after)
 
 
 def same_rows(one: Figures, other: Figures) -> bool:
