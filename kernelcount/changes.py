@@ -1,0 +1,230 @@
+"""One variant in two files: what appeared, vanished, runs more often, or takes longer.
+
+Times of two runs were not taken in turn, so that what slows a machine down for a while may meet one
+of them alone. They are told apart where the intervals of their medians do not meet, and only from
+`noise.SAME_TIME` on. Of the kernel times of a profiled call no noise is known; they are told apart
+from the same share on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from statistics import median
+
+from kernelcount import noise
+from kernelcount.alignment import align
+from kernelcount.model import (
+    EAGER_CODE,
+    Capture,
+    Change,
+    Note,
+    Pair,
+    Row,
+    Side,
+    Speed,
+    Target,
+    Timing,
+    Total,
+    Work,
+)
+from kernelcount.render.figures import Figures, figures
+
+_FIGURES = (
+    "kernels", "generated", "library", "copies", "fills", "launches", "aten", "bytes", "transfers",
+    "peak_memory", "kernel_time", "call_time",
+)  # fmt: skip
+"""The figures of a variant, in the order in which they are shown."""
+
+
+def compare(before: Side, after: Side, name: str | None = None) -> Pair:
+    """What changed in one variant; `name`: what both are called, `after`'s name by default."""
+    pair = Pair(name or after.name, before, after)
+    entries = [figures(side.outcome) for side in (before, after)]
+    unknown = [
+        f"{where}: {reason}"
+        for where, entry in zip(("before", "after"), entries, strict=True)
+        if (reason := _unknown(entry))
+    ]
+    captures = [e.capture for e in entries if e.capture is not None]
+    if not unknown and captures[0].on_cpu != captures[1].on_cpu:
+        unknown = ["one counts kernels on a GPU, the other operations on the CPU"]
+    if unknown:
+        return replace(pair, unknown="; ".join(unknown))
+    old, new = captures
+    timed = not (_setups(old, new, "device", "inputs") or "lock" in (before.kind, after.kind))
+    totals = tuple(_totals(*entries))
+    if not timed:
+        totals = tuple(t for t in totals if not t.name.endswith("_time"))
+    return replace(
+        pair,
+        inexact=_inexact(before, after),
+        changes=_changes(before, after, old, new, timed=timed),
+        totals=totals,
+        call_speed=between_runs(old.timing, new.timing) if timed else None,
+        kernel_speed=_kernel_speed(*entries) if timed else None,
+        notes=tuple(_notes(before, after, old, new)),
+    )
+
+
+def between_runs(before: Timing | None, after: Timing | None) -> Speed | None:
+    """How the time of a call in one run compares with that in another; None for too few samples.
+
+    `ratio` is the time before over the time after, its bounds are from the intervals of both
+    medians: at least 98 % confidence together (Bonferroni), as far as samples of two runs can tell.
+    """
+    if before is None or after is None:
+        return None
+    bounds = [noise.interval(t.samples_ns) for t in (before, after)]
+    if bounds[0] is None or bounds[1] is None or min(bounds[1][0], bounds[0][0]) <= 0:
+        return None
+    (low, high), (least, most) = bounds[0], bounds[1]
+    times = median(before.samples_ns), median(after.samples_ns)
+    apart = (low > most or least > high) and not noise.same_time(*times)
+    return _speed(*times, (low / most, high / least), apart=apart)
+
+
+def _speed(before: float, after: float, bounds: tuple[float, float], *, apart: bool) -> Speed:
+    verdict = "no difference" if not apart else "faster" if after < before else "slower"
+    return Speed(before / after, *bounds, verdict)  # type: ignore[arg-type]
+
+
+def _kernel_speed(before: Figures, after: Figures) -> Speed | None:
+    """How the sums of kernel times compare: a single figure each, with no interval."""
+    old, new = before.kernel_time_ns, after.kernel_time_ns
+    if not old or not new or before.untimed or after.untimed:
+        return None
+    ratio = old / new
+    return _speed(old, new, (ratio, ratio), apart=not noise.same_time(old, new))
+
+
+def _unknown(entry: Figures) -> str:
+    """Why a count cannot be believed; empty where it can."""
+    if entry.reason is not None:
+        return entry.reason
+    if entry.in_part:
+        details = [n.detail for n in entry.notes if n.code in ("incomplete", "generated-unknown")]
+        return details[0] if details else "not every launch has its device record"
+    if entry.remembered:
+        return "nothing ran in the counted call, since the result had been kept from an earlier one"
+    return ""
+
+
+def _inexact(before: Side, after: Side) -> str:
+    """Why counts that differ, or do not, may not be the last word."""
+    for where, side in (("before", before), ("after", after)):
+        capture = side.capture
+        if capture is not None and capture.stable is False:
+            return f"{where}: repeated calls did not launch the same kernels"
+    steps = [len(s.capture.steps) for s in (before, after) if s.capture]
+    if steps[0] != steps[1] and max(steps) > 1:
+        return (
+            f"{steps[0]} profiler steps before and {steps[1]} after: --region 'ProfilerStep#N'"
+            " compares one of each"
+        )
+    return ""
+
+
+def _changes(
+    before: Side, after: Side, old: Capture, new: Capture, *, timed: bool
+) -> tuple[Change, ...]:
+    if "lock" in (before.kind, after.kind):
+        old, new = as_locked(old), as_locked(new)
+    ordered = before.kind != "lock" != after.kind
+    timed = timed and not old.untimed_kernels and not new.untimed_kernels
+    return tuple(_change(*rows, timed=timed) for rows in align(old, new, ordered=ordered))
+
+
+def _change(before: Row | None, after: Row | None, *, timed: bool) -> Change:
+    if before is None or after is None:
+        return Change("appeared" if before is None else "vanished", before, after)
+    if before.count != after.count:
+        return Change("count", before, after)
+    was, now = before.time_ns, after.time_ns
+    apart = timed and was is not None and now is not None and not noise.same_time(was, now)
+    return Change("time" if apart else "same", before, after)
+
+
+def as_locked(capture: Capture) -> Capture:
+    """The capture as a lock file has it: kernels by name alone, copies and fills by number."""
+
+    def plain(work: Work) -> Work:
+        kept = work.activity not in ("copy", "fill")
+        return Work(work.name if kept else work.activity, work.activity)
+
+    records = capture.records
+    return replace(
+        capture, records=replace(records, works=tuple(map(plain, records.works))), counters=()
+    )
+
+
+def _totals(before: Figures, after: Figures) -> Iterator[Total]:
+    """The figures of both, without those that neither has."""
+    old, new = _of(before), _of(after)
+    for name in _FIGURES:
+        if old[name] is not None or new[name] is not None:
+            yield Total(name, old[name], new[name])
+
+
+def _of(f: Figures) -> dict[str, float | None]:
+    """What is known of one variant, by the names of `_FIGURES`."""
+    paper = f.paper
+    return {
+        "kernels": f.kernels,
+        "generated": f.generated if f.on_cpu else paper.generated if paper else None,
+        "library": paper.library if paper else None,
+        "copies": f.copies,
+        "fills": f.fills,
+        "launches": f.launches,
+        "aten": f.aten,
+        "bytes": paper.read + paper.written if paper and not paper.at_most else None,
+        "transfers": paper.transfers if paper and not paper.at_most else None,
+        "peak_memory": f.peak_memory,
+        "kernel_time": None if f.on_paper else f.kernel_time_ns,
+        "call_time": f.call_time_ns,
+    }
+
+
+def _setups(old: Capture, new: Capture, *names: str) -> dict[str, tuple[str, str]]:
+    """Those of the names of what figures depend on in which both differ, as far as it is known."""
+    found = {}
+    for name in names:
+        was, now = _setup(old, name), _setup(new, name)
+        if was and now and was != now:
+            found[name] = (was, now)
+    return found
+
+
+def _setup(capture: Capture, name: str) -> str | None:
+    if name == "basis":
+        return capture.basis
+    if name in ("inputs", "target"):
+        target = capture.target or Target("")
+        return ", ".join(target.inputs) if name == "inputs" else target.spec.rpartition(":")[2]
+    known: str | None = getattr(capture.environment, name)
+    return known
+
+
+def _notes(before: Side, after: Side, old: Capture, new: Capture) -> Iterator[Note]:
+    said = {
+        "target": "another function",
+        "device": "another GPU",
+        "torch": "another torch",
+        "triton": "another Triton",
+        "basis": "measured beside paper",
+        "inputs": "other inputs",
+    }
+    for name, (was, now) in _setups(old, new, *said).items():
+        times = "; times are not compared" if name in ("device", "inputs") else ""
+        yield Note(f"other-{name}", f"{said[name]}: {was} before, {now} after{times}")
+    for where, capture in (("before", old), ("after", new)):
+        for note in capture.notes:
+            if note.code in EAGER_CODE:
+                yield Note(note.code, f"{where}: {note.detail}")
+    if reason := _inexact(before, after):
+        yield Note("inexact", reason)
+    if old.paper and new.paper and (old.paper.at_least or new.paper.at_least):
+        yield Note(
+            "at-least",
+            "library calls may launch more kernels than are counted: their calls are compared",
+        )

@@ -1,0 +1,56 @@
+"""Two files held against each other: their variants in pairs, what changed, what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from kernelcount import limits
+from kernelcount.changes import compare
+from kernelcount.errors import UsageError
+from kernelcount.model import Allowance, Diff, Side
+from kernelcount.pairing import named, paired, place
+
+
+def between(
+    first: Path,
+    second: Path,
+    before: Sequence[Side],
+    after: Sequence[Side],
+    allowances: Sequence[Allowance] = (),
+) -> Diff:
+    """What changed from one file to the other. Raises UsageError where no variant is in both."""
+    found, left, new = paired(before, after)
+    if not found:
+        held = "; ".join(
+            f"{path} has {', '.join(named(side, sides) for side in sides)}"
+            for path, sides in ((first, before), (second, after))
+        )
+        raise UsageError(f"no variant is in both: {held} (--variant NAME picks one of several)")
+    pairs = tuple(compare(old, now, name) for name, old, now in found)
+    gone = tuple(named(side, before) for side in _about(left, after))
+    added = tuple(named(side, after) for side in _about(new, before))
+    decisions = (*limits.decide(allowances, pairs), *limits.missing(allowances, gone))
+    return Diff(str(first), str(second), pairs, gone, added, decisions)
+
+
+def _about(sides: Iterable[Side], others: Iterable[Side]) -> list[Side]:
+    """Those that the other file could have: a lock file has the functions of a whole project."""
+    places = {place(side) for side in others}
+    locks = {side.kind for side in others} == {"lock"}
+    return [s for s in sides if s.kind != "lock" or locks or place(s) in places]
+
+
+def chosen(sides: Sequence[Side], variants: Sequence[str], path: Path) -> list[Side]:
+    """The variants of these names, all where none is named; of a trace, which has none, itself.
+
+    Raises UsageError where a name is not there.
+    """
+    if not variants or [side.kind for side in sides] == ["trace"]:
+        return [*sides]
+    names = dict.fromkeys(side.name for side in sides)
+    for variant in variants:
+        if variant not in names:
+            there = ", ".join(names)
+            raise UsageError(f"--variant {variant}: {path} has none of this name; it has {there}")
+    return [side for side in sides if side.name in variants]

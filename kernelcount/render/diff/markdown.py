@@ -1,0 +1,61 @@
+"""What changed, in GitHub's Markdown: for a job's summary, or a comment on a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kernelcount.model import Diff, Pair
+from kernelcount.render.diff import said
+from kernelcount.render.findings import tally
+from kernelcount.render.markdown import escape, table
+
+
+def render(diff: Diff, *, full: bool = False) -> str:
+    """Write what changed as Markdown; `full` lists what did not, too."""
+    return "\n\n".join(block for block in _blocks(diff, full) if block) + "\n"
+
+
+def _blocks(diff: Diff, full: bool) -> Iterator[str]:
+    yield f"**{escape(diff.before)} → {escape(diff.after)}**"
+    for statement in said.statements(diff):
+        yield f"**{escape(statement.text)}**" if statement.loud else escape(statement.text)
+    yield _limits(diff)
+    for pair in diff.pairs:
+        if not pair.unknown:
+            yield _figures(pair, full)
+            yield _rows(pair, full)
+    yield "\n".join(f"- {escape(note)}" for note in said.notes(diff))
+    yield escape(said.noise(diff.pairs))
+
+
+def _limits(diff: Diff) -> str:
+    found = said.findings(diff).every if diff.decisions else ()
+    bad = [f for f in found if f.status != "kept"]
+    rows = [["", "limit", ""], *([f.status, escape(f.name), escape(f.message)] for f in bad)]
+    summary = f"Limits: {tally(found)}." if found else ""
+    return f"{table(rows, 'lll')}\n\n{summary}" if bad else summary
+
+
+def _figures(pair: Pair, full: bool) -> str:
+    lines = said.lines(pair, full=full)
+    if not lines:
+        return ""
+    rows = [[escape(pair.name), "before", "after", ""]]
+    rows += [[escape(cell) for cell in (x.label, x.before, x.after, x.remark)] for x in lines]
+    return table(rows, "lrrl")
+
+
+def _rows(pair: Pair, full: bool) -> str:
+    shown, rest = said.rows(pair, full=full)
+    if not shown:
+        return ""
+    rows = [["", "name", "before", "after"]]
+    for change in shown:
+        label, name = said.named(change, full=full)
+        code = f"<code>{escape(name)}</code>"
+        cells = (said.cell(change.before), said.cell(change.after))
+        named = f"{escape(label)} {code}" if label else code
+        rows.append([said.word(change), named, *map(escape, cells)])
+    if rest:
+        rows.append(["", escape(rest), "", ""])
+    return table(rows, "llrr")
