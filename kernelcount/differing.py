@@ -8,7 +8,7 @@ from pathlib import Path
 from kernelcount import limits
 from kernelcount.changes import compare
 from kernelcount.errors import UsageError
-from kernelcount.model import Allowance, Diff, Side
+from kernelcount.model import Allowance, Diff, Side, Unmeasured
 from kernelcount.pairing import named, paired, place
 
 
@@ -27,11 +27,25 @@ def between(
             for path, sides in ((first, before), (second, after))
         )
         raise UsageError(f"no variant is in both: {held} (--variant NAME picks one of several)")
-    pairs = tuple(compare(old, now, name) for name, old, now in found)
-    gone = tuple(named(side, before) for side in _about(left, after))
-    added = tuple(named(side, after) for side in _about(new, before))
+    left, new = _about(left, after), _about(new, before)
+    pairs = (
+        *(compare(old, now, name) for name, old, now in found),
+        *(compare(s, _nothing(s), named(s, before)) for s in left if _unmeasured(s)),
+        *(compare(_nothing(s), s, named(s, after)) for s in new if _unmeasured(s)),
+    )
+    gone = tuple(named(side, before) for side in left if not _unmeasured(side))
+    added = tuple(named(side, after) for side in new if not _unmeasured(side))
     decisions = (*limits.decide(allowances, pairs), *limits.missing(allowances, gone))
     return Diff(str(first), str(second), pairs, gone, added, decisions)
+
+
+def _unmeasured(side: Side) -> bool:
+    return isinstance(side.outcome, Unmeasured)
+
+
+def _nothing(side: Side) -> Side:
+    """What the other file has of it."""
+    return Side(side.name, side.kind, Unmeasured(side.name, "not in this file"))
 
 
 def _about(sides: Iterable[Side], others: Iterable[Side]) -> list[Side]:

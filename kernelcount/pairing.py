@@ -32,9 +32,32 @@ def paired(before: Sequence[Side], after: Sequence[Side]) -> tuple[Paired, list[
                 j = theirs.index(key)
                 if j not in found.values():
                     found[i] = j
+    found.update(_untold(before, after, found))
     pairs = [(named(before[i], before), before[i], after[j]) for i, j in sorted(found.items())]
     left = [side for i, side in enumerate(before) if i not in found]
     return pairs, left, [side for j, side in enumerate(after) if j not in found.values()]
+
+
+def _untold(before: Sequence[Side], after: Sequence[Side], found: dict[int, int]) -> dict[int, int]:
+    """Those of one name that are left, as many on both sides, of which one side tells no target.
+
+    So it is where nothing of a variant could be measured.
+    """
+    old: dict[str, list[int]] = {}
+    new: dict[str, list[int]] = {}
+    taken = set(found.values())
+    for i, side in enumerate(before):
+        if i not in found:
+            old.setdefault(side.name, []).append(i)
+    for j, side in enumerate(after):
+        if j not in taken:
+            new.setdefault(side.name, []).append(j)
+    pairs: dict[int, int] = {}
+    for name in old.keys() & new.keys():
+        specs = ({_spec(before[i]) for i in old[name]}, {_spec(after[j]) for j in new[name]})
+        if len(old[name]) == len(new[name]) and {""} in specs:
+            pairs.update(zip(old[name], new[name], strict=True))
+    return pairs
 
 
 def named(side: Side, among: Sequence[Side]) -> str:

@@ -199,15 +199,28 @@ def _remark(total: Total, speed: Speed | None) -> str:
 
 
 def rows(pair: Pair, *, full: bool) -> tuple[list[Change], str]:
-    """The changes to show, those that matter first, and a line that sums up the rest."""
+    """The changes to show, in their order, and a line that sums up the rest.
+
+    Where there are too many, those are shown that change most of the time, or of the count.
+    """
     changed = [c for c in pair.changes if c.change != "same" or c.renamed]
-    same = [c for c in pair.changes if c.change == "same" and not c.renamed]
+    same = len(pair.changes) - len(changed)
     if full:
         return list(pair.changes), ""
-    shown, cut = changed[:LISTED], changed[LISTED:]
-    rest = [f"{len(cut)} more that changed"] if cut else []
-    rest += [f"{len(same)} the same"] if same and changed else []
+    shown = sorted(changed, key=_weight, reverse=True)[:LISTED]
+    shown.sort(key=changed.index)
+    cut = len(changed) - len(shown)
+    rest = [f"{cut} more that changed"] if cut else []
+    rest += [f"{same} the same"] if same and changed else []
     return shown, f"… and {joined(rest)}: --full shows all" if rest else ""
+
+
+def _weight(change: Change) -> tuple[int, int]:
+    """By which changes are ranked: nanoseconds between before and after, then executions."""
+    before, after = change.before, change.after
+    times = [(row.time_ns or 0) if row else 0 for row in (before, after)]
+    counts = [row.count if row else 0 for row in (before, after)]
+    return abs(times[1] - times[0]), abs(counts[1] - counts[0])
 
 
 def word(change: Change) -> str:
