@@ -30,7 +30,7 @@ from kernelcount.model import (
 )
 from kernelcount.render.figures import Figures, figures
 
-_FIGURES = (
+FIGURES = (
     "kernels", "generated", "library", "copies", "fills", "launches", "aten", "bytes", "transfers",
     "peak_memory", "kernel_time", "call_time",
 )  # fmt: skip
@@ -161,13 +161,13 @@ def as_locked(capture: Capture) -> Capture:
 def _totals(before: Figures, after: Figures) -> Iterator[Total]:
     """The figures of both, without those that neither has."""
     old, new = _of(before), _of(after)
-    for name in _FIGURES:
+    for name in FIGURES:
         if old[name] is not None or new[name] is not None:
             yield Total(name, old[name], new[name])
 
 
 def _of(f: Figures) -> dict[str, float | None]:
-    """What is known of one variant, by the names of `_FIGURES`."""
+    """What is known of one variant, by the names of `FIGURES`."""
     paper = f.paper
     return {
         "kernels": f.kernels,

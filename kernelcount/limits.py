@@ -162,4 +162,4 @@ def _within_noise(speed: Speed, *, call: bool) -> str:
     if speed.verdict == "slower":
         return "it is slower, but not known precisely enough to tell by how much"
     of = "times of two runs" if call else "kernel times of single profiled calls"
-    return f"it may be noise: {of} are told apart from {noise.SAME_TIME:.0%} on"
+    return f"it may be noise: {of} are told apart from {100 * noise.SAME_TIME:.0f} % on"
