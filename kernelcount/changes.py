@@ -37,6 +37,16 @@ FIGURES = (
 """The figures of a variant, in the order in which they are shown."""
 
 
+_OTHER = {
+    "target": Note("other-target", "another function: {} before, {} after"),
+    "device": Note("other-device", "another GPU: {} before, {} after; times are not compared"),
+    "torch": Note("other-torch", "another torch: {} before, {} after"),
+    "triton": Note("other-triton", "another Triton: {} before, {} after"),
+    "basis": Note("other-basis", "one is counted on paper: {} before, {} after"),
+    "inputs": Note("other-inputs", "other inputs: {} before, {} after; times are not compared"),
+}
+
+
 def compare(before: Side, after: Side, name: str | None = None) -> Pair:
     """What changed in one variant; `name`: what both are called, `after`'s name by default."""
     pair = Pair(name or after.name, before, after)
@@ -206,17 +216,9 @@ def _setup(capture: Capture, name: str) -> str | None:
 
 
 def _notes(before: Side, after: Side, old: Capture, new: Capture) -> Iterator[Note]:
-    said = {
-        "target": "another function",
-        "device": "another GPU",
-        "torch": "another torch",
-        "triton": "another Triton",
-        "basis": "measured beside paper",
-        "inputs": "other inputs",
-    }
-    for name, (was, now) in _setups(old, new, *said).items():
-        times = "; times are not compared" if name in ("device", "inputs") else ""
-        yield Note(f"other-{name}", f"{said[name]}: {was} before, {now} after{times}")
+    for name, (was, now) in _setups(old, new, *_OTHER).items():
+        note = _OTHER[name]
+        yield replace(note, detail=note.detail.format(was, now))
     for where, capture in (("before", old), ("after", new)):
         for note in capture.notes:
             if note.code in EAGER_CODE:

@@ -37,14 +37,14 @@ def render(diff: Diff) -> str:
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return as_text(" ".join(value.split())) if isinstance(value, str) else f"{value}"
+    return as_text(value) if isinstance(value, str) else f"{value}"
 
 
 def _lines(diff: Diff) -> Iterator[dict[str, object]]:
     """What is ``unknown``, each ``figure`` and ``row`` of a variant, and each ``limit``."""
     for pair in diff.pairs:
         if pair.unknown:
-            yield {"kind": "unknown", "variant": pair.name, "why": pair.unknown}
+            yield {"kind": "unknown", "variant": pair.name, "why": " ".join(pair.unknown.split())}
         yield from _figures(pair)
         yield from _rows(pair)
     for decision in diff.decisions:
@@ -55,7 +55,7 @@ def _lines(diff: Diff) -> Iterator[dict[str, object]]:
             "name": f"max-{decision.allowance.name} {decision.allowance.text}",
             "change": decision.status,
             **_both(decision.before, decision.after, times=times),
-            "why": decision.why,
+            "why": " ".join(decision.why.split()),
         }
 
 

@@ -21,7 +21,7 @@ def _blocks(diff: Diff, full: bool) -> Iterator[str]:
         yield f"**{escape(statement.text)}**" if statement.loud else escape(statement.text)
     yield _limits(diff)
     for pair in diff.pairs:
-        if not pair.unknown:
+        if said.worth_showing(pair) or full:
             yield _figures(pair, full)
             yield _rows(pair, full)
     yield "\n".join(f"- {escape(note)}" for note in said.notes(diff))

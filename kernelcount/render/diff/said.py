@@ -131,13 +131,13 @@ def _moved(pair: Pair) -> Iterator[str]:
 
 def _timed(pair: Pair) -> Iterator[str]:
     """How the time of a call compares, or that of its kernels where calls were not timed."""
-    what, speed = ("a call", pair.call_speed)
-    if speed is None:
-        what, speed = ("kernel time", pair.kernel_speed)
+    of_call = pair.call_speed is not None
+    speed = pair.call_speed or pair.kernel_speed
+    what = "a call" if of_call else "kernel time"
     if speed is None:
         return
     if speed.verdict == "no difference":
-        yield f"no difference in {'time' if what == 'a call' else what} beyond noise"
+        yield f"{what} takes as long, as far as can be told" if of_call else f"{what} as before"
     else:
         yield f"{what} is {compared(speed)}"
 
@@ -161,12 +161,21 @@ def notes(diff: Diff) -> list[str]:
     ]
 
 
+def worth_showing(pair: Pair) -> bool:
+    """Whether there is more to be seen of a variant than that it is as before."""
+    if any(c.change != "same" or c.renamed for c in pair.changes):
+        return True
+    speeds = [s.verdict for s in (pair.call_speed, pair.kernel_speed) if s]
+    exact = [t for t in pair.totals if t.name not in _TIMES]
+    return any(t.before != t.after for t in exact) or set(speeds) > {"no difference"}
+
+
 def lines(pair: Pair, *, full: bool = False) -> list[Line]:
     """The figures of one variant, without those that say nothing."""
     shown = []
     for total in pair.totals:
         alike = total.before == total.after
-        if alike and not full and (total.name in _QUIET or total.name == "library"):
+        if alike and not full and (total.name in _QUIET):
             continue
         speed = {"call_time": pair.call_speed, "kernel_time": pair.kernel_speed}.get(total.name)
         before, after = figure(total.name, total.before), figure(total.name, total.after)
@@ -266,7 +275,7 @@ def decided(decision: Decision) -> str:
 def _grown(decision: Decision) -> str:
     if not decision.allowance.relative or not decision.before or decision.after is None:
         return ""
-    return f"{percent(decision.after / decision.before - 1, 1)} more, "
+    return f"{percent(decision.after / decision.before - 1)} more, "
 
 
 def findings(diff: Diff) -> Findings:
@@ -290,7 +299,7 @@ def _finding(diff: Diff, decision: Decision) -> Finding:
     pair = next((p for p in diff.pairs if p.name == decision.variant), None)
     unknown = bool(pair and pair.unknown)
     why = pair.unknown if pair and pair.unknown else decision.why
-    message = f"{decided(decision)}{f': {why}' if why else ''}"
+    message = decided(decision) + (f": {' '.join(why.split())}" if why else "")
     appeared = [c for c in (pair.changes if pair else ()) if word(c) in ("new", "more", "slower")]
     return Finding(
         _group(diff),

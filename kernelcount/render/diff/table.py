@@ -24,6 +24,7 @@ from kernelcount.render.wording import clean
 
 _STYLES = {"broken": "bold red", "undecided": "bold yellow", "kept": ""}
 _WORD = 9  # cells of what happened to a row, or became of a limit
+_TITLE = 36
 _BLANK: Line = ()
 
 
@@ -43,7 +44,7 @@ def _blocks(diff: Diff, page: Page) -> Iterator[list[Line]]:
     ]
     yield _limits(diff, page)
     for pair in diff.pairs:
-        if not pair.unknown:
+        if said.worth_showing(pair) or page.full:
             yield [*_figures(pair, page), *_rows(pair, page)]
     notes = [f"note: {note}" for note in said.notes(diff)]
     yield _wrapped(notes, page, "", indent=6)
@@ -80,16 +81,12 @@ def _figures(pair: Pair, page: Page) -> list[Line]:
     lines = said.lines(pair, full=page.full)
     if not lines:
         return []
-    remarks = ["", *(line.remark for line in lines)]
-    head, *table = columns(
-        [["", "before", "after"], *([x.label, x.before, x.after] for x in lines)], "lrr"
-    )
+    cut = [[x.label, x.before, x.after] for x in lines]
+    head, *table = columns([[fit(clean(pair.name), _TITLE), "before", "after"], *cut], "lrr")
     room = page.width - 2
-    title = fit(clean(pair.name), max(1, len(head) - len(head.lstrip()) - 1))
-    named = title + head[cells(title) :] if head[: cells(title)].isspace() or not title else head
-    shown: list[Line] = [((f"  {named}", "bold"),)]
-    for text, remark in zip(table, remarks[1:], strict=True):
-        beside = f"   {remark}" if remark else ""
+    shown: list[Line] = [((f"  {head}", "bold"),)]
+    for text, line in zip(table, lines, strict=True):
+        beside = f"   {line.remark}" if line.remark else ""
         shown.append(((f"  {text}", ""), (beside if cells(text + beside) <= room else "", "")))
     return shown
 
