@@ -29,6 +29,7 @@ from kernelcount.model import (
     Work,
 )
 from kernelcount.render.figures import Figures, figures
+from kernelcount.rules import DOUBTED
 
 FIGURES = (
     "kernels", "generated", "library", "copies", "fills", "launches", "aten", "bytes", "transfers",
@@ -124,7 +125,11 @@ def _inexact(before: Side, after: Side) -> str:
     """Why counts that differ, or do not, may not be the last word."""
     for where, side in (("before", before), ("after", after)):
         capture = side.capture
-        if capture is not None and capture.stable is False:
+        if capture is None:
+            continue
+        if doubt := next((n.detail for n in capture.notes if n.code in DOUBTED), None):
+            return f"{where}: {doubt}"
+        if capture.stable is False:
             return f"{where}: repeated calls did not launch the same kernels"
     steps = [len(s.capture.steps) for s in (before, after) if s.capture]
     if steps[0] != steps[1] and max(steps) > 1:
@@ -225,8 +230,8 @@ def _notes(before: Side, after: Side, old: Capture, new: Capture) -> Iterator[No
                 yield Note(note.code, f"{where}: {note.detail}")
     if reason := _inexact(before, after):
         yield Note("inexact", reason)
-    if old.paper and new.paper and (old.paper.at_least or new.paper.at_least):
+    if any(c.paper and (c.paper.at_least or c.paper.at_most) for c in (old, new)):
         yield Note(
             "at-least",
-            "library calls may launch more kernels than are counted: their calls are compared",
+            "calls on paper may launch more kernels than are counted: it is calls that are compared",
         )

@@ -109,14 +109,14 @@ def _growth(allowance: Allowance, pair: Pair) -> Decision:
         before, after = (_at_least(side) for side in (pair.before, pair.after))
         # More than a lower bound proves nothing; less than one may still be more.
         if before or (after and not above):
-            why = "on paper a library call may launch more kernels than are counted"
+            why = "calls on paper may launch more kernels than are counted"
             return _decision(allowance, pair, "undecided", why=why)
     return _decision(allowance, pair, "broken" if above else "kept")
 
 
 def _at_least(side: Side) -> bool:
     paper = side.capture.paper if side.capture else None
-    return bool(paper and paper.at_least)
+    return bool(paper and (paper.at_least or paper.at_most))
 
 
 def _not_known(pair: Pair, name: str) -> str:

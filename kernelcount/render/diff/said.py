@@ -118,7 +118,7 @@ _KINDS = {"appeared": "new", "vanished": "gone", "count": "more or less often"}
 def at_least(pair: Pair) -> bool:
     """Whether a count on paper is a lower bound."""
     captures = [side.capture for side in (pair.before, pair.after)]
-    return any(c and c.paper and c.paper.at_least for c in captures)
+    return any(c and c.paper and (c.paper.at_least or c.paper.at_most) for c in captures)
 
 
 def _moved(pair: Pair) -> Iterator[str]:
