@@ -233,5 +233,5 @@ def _notes(before: Side, after: Side, old: Capture, new: Capture) -> Iterator[No
     if any(c.paper and (c.paper.at_least or c.paper.at_most) for c in (old, new)):
         yield Note(
             "at-least",
-            "calls on paper may launch more kernels than are counted: it is calls that are compared",
+            "calls on paper may launch more kernels than are counted: calls are compared",
         )
