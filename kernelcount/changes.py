@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
 from statistics import median
 
 from kernelcount import noise
@@ -29,14 +30,14 @@ from kernelcount.model import (
     Work,
 )
 from kernelcount.render.figures import Figures, figures
-from kernelcount.rules import DOUBTED
+from kernelcount.rules import DOUBTED, RULES, Counted, Reading
 
 FIGURES = (
     "kernels", "generated", "library", "copies", "fills", "launches", "aten", "bytes", "transfers",
-    "peak_memory", "kernel_time", "call_time",
+    "graph_breaks", "recompiles", "syncs", "peak_memory", "kernel_time", "call_time",
 )  # fmt: skip
-"""The figures of a variant, in the order in which they are shown."""
-
+"""The figures of a variant, in the order in which they are shown: `rules.RULES` but for those that
+compare variants, and ATen operations."""
 
 _OTHER = {
     "target": Note("other-target", "another function: {} before, {} after"),
@@ -64,17 +65,17 @@ def compare(before: Side, after: Side, name: str | None = None) -> Pair:
         return replace(pair, unknown="; ".join(unknown))
     old, new = captures
     timed = not (_setups(old, new, "device", "inputs") or "lock" in (before.kind, after.kind))
-    totals = tuple(_totals(*entries))
+    inexact = _inexact(before, after)
+    totals = tuple(_totals(old, new, inexact))
     if not timed:
         totals = tuple(t for t in totals if not t.name.endswith("_time"))
     return replace(
         pair,
-        inexact=_inexact(before, after),
         changes=_changes(before, after, old, new, timed=timed),
         totals=totals,
         call_speed=between_runs(old.timing, new.timing) if timed else None,
         kernel_speed=_kernel_speed(*entries) if timed else None,
-        notes=tuple(_notes(before, after, old, new)),
+        notes=tuple(_notes(old, new, inexact)),
     )
 
 
@@ -173,31 +174,28 @@ def as_locked(capture: Capture) -> Capture:
     )
 
 
-def _totals(before: Figures, after: Figures) -> Iterator[Total]:
-    """The figures of both, without those that neither has."""
-    old, new = _of(before), _of(after)
+def _totals(old: Capture, new: Capture, inexact: str) -> Iterator[Total]:
+    """The figures of both, also those that neither has: why they are not known."""
     for name in FIGURES:
-        if old[name] is not None or new[name] is not None:
-            yield Total(name, old[name], new[name])
+        before, after = (_reading(name, capture) for capture in (old, new))
+        whys = [f"{w}: {r.reason}" for w, r in (("before", before), ("after", after)) if r.reason]
+        if before.reason == after.reason:
+            whys = [before.reason] if before.reason else []
+        bounds = ((before.low, before.high), (after.low, after.high))
+        if before.at_least or after.at_least:
+            whys.append("calls on paper may launch more kernels than are counted")
+        if inexact and (name == "aten" or RULES[name].of_record):
+            bounds, whys = ((-inf, inf), (-inf, inf)), [inexact]
+        yield Total(name, before.value, after.value, bounds, "; ".join(whys))
 
 
-def _of(f: Figures) -> dict[str, float | None]:
-    """What is known of one variant, by the names of `FIGURES`."""
-    paper = f.paper
-    return {
-        "kernels": f.kernels,
-        "generated": f.generated if f.on_cpu else paper.generated if paper else None,
-        "library": paper.library if paper else None,
-        "copies": f.copies,
-        "fills": f.fills,
-        "launches": f.launches,
-        "aten": f.aten,
-        "bytes": paper.read + paper.written if paper and not paper.at_most else None,
-        "transfers": paper.transfers if paper and not paper.at_most else None,
-        "peak_memory": f.peak_memory,
-        "kernel_time": None if f.on_paper else f.kernel_time_ns,
-        "call_time": f.call_time_ns,
-    }
+def _reading(name: str, capture: Capture) -> Reading:
+    if name != "aten":
+        return RULES[name].read(Counted(capture))
+    if not capture.on_cpu:
+        return Reading(reason="a GPU was involved")
+    ran = capture.count("aten")
+    return Reading(ran, ran, ran)
 
 
 def _setups(old: Capture, new: Capture, *names: str) -> dict[str, tuple[str, str]]:
@@ -220,7 +218,7 @@ def _setup(capture: Capture, name: str) -> str | None:
     return known
 
 
-def _notes(before: Side, after: Side, old: Capture, new: Capture) -> Iterator[Note]:
+def _notes(old: Capture, new: Capture, inexact: str) -> Iterator[Note]:
     for name, (was, now) in _setups(old, new, *_OTHER).items():
         note = _OTHER[name]
         yield replace(note, detail=note.detail.format(was, now))
@@ -228,8 +226,8 @@ def _notes(before: Side, after: Side, old: Capture, new: Capture) -> Iterator[No
         for note in capture.notes:
             if note.code in EAGER_CODE:
                 yield Note(note.code, f"{where}: {note.detail}")
-    if reason := _inexact(before, after):
-        yield Note("inexact", reason)
+    if inexact:
+        yield Note("inexact", inexact)
     if any(c.paper and (c.paper.at_least or c.paper.at_most) for c in (old, new)):
         yield Note(
             "at-least",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kernelcount import noise
 from kernelcount.errors import UsageError
-from kernelcount.model import Allowance, Capture, Decision, Pair, Side, Speed
+from kernelcount.model import Allowance, Capture, Decision, Pair, Speed
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ LIMITS: dict[str, Limit] = {
     "generated": Limit("generated", "On paper: how many kernels of Inductor's more."),
     "library": Limit("library", "On paper: how many library calls more."),
     "transfers": Limit("transfers", "On paper: how many array transfers more."),
+    "breaks": Limit("graph_breaks", "How many graph breaks more."),
+    "syncs": Limit("syncs", "How many waits of the CPU for the GPU more."),
     "memory": Limit("peak_memory", "How much more peak memory, in bytes or %: +0, +10%."),
     "slowdown": Limit(
         "call_time", "How much slower, beyond noise: 5%. Of a call; of kernels where none is timed."
@@ -95,37 +97,26 @@ def _decision(
 
 
 def _growth(allowance: Allowance, pair: Pair) -> Decision:
-    """A count or bytes, which are exact, or a lower bound on paper."""
+    """A count, or bytes: decided wherever between their bounds both are."""
     total = pair.total(LIMITS[allowance.name].total)
-    if total is None or total.before is None or total.after is None:
+    if total is None or total.before is None or total.after is None or total.bounds is None:
         return _decision(allowance, pair, "undecided", why=_not_known(pair, allowance.name))
-    if pair.inexact:
-        return _decision(allowance, pair, "undecided", why=pair.inexact)
-    allowed = total.before * (1 + allowance.amount)
-    if not allowance.relative:
-        allowed = total.before + allowance.amount
-    above = total.after > allowed
-    if allowance.name in ("kernels", "copies", "fills"):
-        before, after = (_at_least(side) for side in (pair.before, pair.after))
-        # More than a lower bound proves nothing; less than one may still be more.
-        if before or (after and not above):
-            why = "calls on paper may launch more kernels than are counted"
-            return _decision(allowance, pair, "undecided", why=why)
-    return _decision(allowance, pair, "broken" if above else "kept")
+    (least_before, most_before), (least_after, most_after) = total.bounds
+    if least_after > _allowed(allowance, most_before):
+        return _decision(allowance, pair, "broken")
+    if most_after <= _allowed(allowance, least_before):
+        return _decision(allowance, pair, "kept")
+    return _decision(allowance, pair, "undecided", why=total.why)
 
 
-def _at_least(side: Side) -> bool:
-    paper = side.capture.paper if side.capture else None
-    return bool(paper and (paper.at_least or paper.at_most))
+def _allowed(allowance: Allowance, before: float) -> float:
+    return before * (1 + allowance.amount) if allowance.relative else before + allowance.amount
 
 
 def _not_known(pair: Pair, name: str) -> str:
     """Why a figure is not known of both."""
     total = pair.total(LIMITS[name].total)
-    sides = (("before", total and total.before), ("after", total and total.after))
-    where = " and ".join(word for word, value in sides if value is None)
-    what = "peak memory is" if name == "memory" else f"{name} are"
-    return f"{what} not known {where}"
+    return total.why if total is not None else f"nothing is known of {name}"
 
 
 def _slowdown(allowance: Allowance, pair: Pair) -> Decision:
@@ -135,8 +126,9 @@ def _slowdown(allowance: Allowance, pair: Pair) -> Decision:
     total = "call_time" if call else "kernel_time"
     if speed is None:
         return _decision(allowance, pair, "undecided", why=_no_times(pair))
-    if pair.inexact and not call:
-        return _decision(allowance, pair, "undecided", total=total, why=pair.inexact)
+    of = pair.total(total)
+    if not call and of is not None and of.why:
+        return _decision(allowance, pair, "undecided", total=total, why=of.why)
     most = 1 + allowance.amount
     low, high = 1 / speed.high, 1 / speed.low  # the time after over the time before
     if high <= most:

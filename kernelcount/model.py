@@ -874,35 +874,45 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """One figure of a whole variant on both sides, times in nanoseconds; None: not known."""
+    """One figure of a whole variant on both sides, times in nanoseconds; None: not known.
+
+    `bounds` enclose both, where they are no more than bounds or are in doubt, and `why` says for
+    what reason that is, or for what reason one is not known.
+    """
 
     name: str
     before: float | None
     after: float | None
+    bounds: tuple[tuple[float, float], tuple[float, float]] | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
     """One variant in two files: what changed from one to the other.
 
-    `unknown` says why nothing is concluded, and then nothing else is there. `inexact`: why a count
-    is not the last word. `call_speed` and `kernel_speed` compare the time of a call and the sum of
-    kernel times; None where they may not be compared. `notes` are what has to be known to read it.
+    `unknown` says why nothing is concluded, and then nothing else is there. `call_speed` and
+    `kernel_speed` compare the time of a call and the sum of kernel times; None where they may not
+    be compared. `notes` are what has to be known to read it.
     """
 
     name: str
     before: Side
     after: Side
     unknown: str = ""
-    inexact: str = ""
     changes: tuple[Change, ...] = ()
     totals: tuple[Total, ...] = ()
     call_speed: Speed | None = None
     kernel_speed: Speed | None = None
     notes: tuple[Note, ...] = ()
 
+    @property
+    def known(self) -> tuple[Total, ...]:
+        """The figures that at least one side has."""
+        return tuple(t for t in self.totals if not t.before is t.after is None)
+
     def total(self, name: str) -> Total | None:
-        """The figure of this name; None where neither side can have one."""
+        """The figure of this name; None where it may not be compared."""
         return next((t for t in self.totals if t.name == name), None)
 
 

@@ -38,6 +38,8 @@ def diff(
     generated: Annotated[str | None, _limit("generated")] = None,
     library: Annotated[str | None, _limit("library")] = None,
     transfers: Annotated[str | None, _limit("transfers")] = None,
+    breaks: Annotated[str | None, _limit("breaks")] = None,
+    syncs: Annotated[str | None, _limit("syncs")] = None,
     memory: Annotated[str | None, _limit("memory")] = None,
     slowdown: Annotated[str | None, _limit("slowdown")] = None,
     allow_undecided: Annotated[
@@ -65,6 +67,8 @@ def diff(
         "generated": generated,
         "library": library,
         "transfers": transfers,
+        "breaks": breaks,
+        "syncs": syncs,
         "memory": memory,
         "slowdown": slowdown,
     }

@@ -116,7 +116,7 @@ base.json → head.json
 
 1 kernel instead of 2; kernel time is 1.70x faster.
 
-  undecided  trace: --max-memory +0: peak memory is not known before and after
+  undecided  trace: --max-memory +0: calls were not timed
 limits: 1 undecided
 
   trace         before    after

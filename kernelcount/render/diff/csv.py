@@ -60,7 +60,7 @@ def _lines(diff: Diff) -> Iterator[dict[str, object]]:
 
 
 def _figures(pair: Pair) -> Iterator[dict[str, object]]:
-    for total in pair.totals:
+    for total in pair.known:
         times = total.name.endswith("_time")
         both = _both(total.before, total.after, times=times)
         yield {"kind": "figure", "variant": pair.name, "name": total.name, **both}

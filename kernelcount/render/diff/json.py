@@ -51,7 +51,7 @@ def _variant(pair: Pair) -> dict[str, Any]:
         "reason": pair.unknown or None,
         "before": _of(pair.before),
         "after": _of(pair.after),
-        "figures": {_key(t.name): _values(t) for t in pair.totals},
+        "figures": {_key(t.name): _values(t) for t in pair.known},
         "call_speed": speed_of(pair.call_speed),
         "kernel_speed": _without_interval(pair.kernel_speed),
         "notes": [{"code": n.code, "detail": n.detail} for n in pair.notes],

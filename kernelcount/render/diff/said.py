@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf, isfinite
 
 from kernelcount.model import Change, Decision, Diff, Pair, Row, Speed, Total
 from kernelcount.noise import SAME_TIME
@@ -36,13 +37,17 @@ LABELS = {
     "aten": "ATen operations",
     "bytes": "bytes moved",
     "transfers": "transfers",
+    "graph_breaks": "graph breaks",
+    "recompiles": "recompiles",
+    "syncs": "waits for the GPU",
     "peak_memory": "peak memory",
     "kernel_time": "kernel time",
     "call_time": "time per call",
 }
 """How figures are called, by their names."""
 
-_QUIET = ("generated", "library", "copies", "fills", "bytes")  # shown where they are not alike
+# Shown also where both are alike.
+_ALWAYS = ("kernels", "launches", "aten", "transfers", "peak_memory", "kernel_time", "call_time")
 _BYTES = ("bytes", "peak_memory")
 _TIMES = ("kernel_time", "call_time")
 
@@ -97,7 +102,8 @@ def _changed(pair: Pair) -> Statement:
 
 
 def _counted(pair: Pair) -> str:
-    total = pair.total("kernels") or pair.total("aten")
+    known = {t.name: t for t in pair.known}
+    total = known.get("kernels") or known.get("aten")
     noun = "operation" if total and total.name == "aten" else "kernel"
     if total is None or total.before is None or total.after is None:
         return f"how many {noun}s is not known of both"
@@ -166,21 +172,28 @@ def worth_showing(pair: Pair) -> bool:
     if any(c.change != "same" or c.renamed for c in pair.changes):
         return True
     speeds = [s.verdict for s in (pair.call_speed, pair.kernel_speed) if s]
-    exact = [t for t in pair.totals if t.name not in _TIMES]
+    exact = [t for t in pair.known if t.name not in _TIMES]
     return any(t.before != t.after for t in exact) or set(speeds) > {"no difference"}
 
 
 def lines(pair: Pair, *, full: bool = False) -> list[Line]:
     """The figures of one variant, without those that say nothing."""
     shown = []
-    for total in pair.totals:
+    for total in pair.known:
         alike = total.before == total.after
-        if alike and not full and (total.name in _QUIET):
+        if alike and not full and (total.name not in _ALWAYS):
             continue
         speed = {"call_time": pair.call_speed, "kernel_time": pair.kernel_speed}.get(total.name)
-        before, after = figure(total.name, total.before), figure(total.name, total.after)
+        before, after = _least(total, 0, total.before), _least(total, 1, total.after)
         shown.append(Line(LABELS[total.name], before, after, _remark(total, speed)))
     return shown
+
+
+def _least(total: Total, side: int, value: float | None) -> str:
+    """A figure of one side, marked where it is a lower bound."""
+    low, high = total.bounds[side] if total.bounds else (-inf, inf)
+    open_above = isfinite(low) and high == inf
+    return f"≥ {figure(total.name, value)}" if open_above else figure(total.name, value)
 
 
 def figure(name: str, value: float | None) -> str:
