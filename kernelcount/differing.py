@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kernelcount import limits
+from kernelcount import allowances as allowed
 from kernelcount.changes import compare
 from kernelcount.errors import UsageError
 from kernelcount.model import Allowance, Diff, Side, Unmeasured
@@ -35,7 +35,7 @@ def between(
     )
     gone = tuple(named(side, before) for side in left if not _unmeasured(side))
     added = tuple(named(side, after) for side in new if not _unmeasured(side))
-    decisions = (*limits.decide(allowances, pairs), *limits.missing(allowances, gone))
+    decisions = (*allowed.decide(allowances, pairs), *allowed.missing(allowances, gone))
     return Diff(str(first), str(second), pairs, gone, added, decisions)
 
 

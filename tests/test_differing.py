@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from render.samples import capture
 
+from kernelcount.allowances import parse
 from kernelcount.differing import between, chosen
 from kernelcount.errors import UsageError
-from kernelcount.limits import parse
 from kernelcount.model import Side, Target, Unmeasured
 
 A, B = Path("a.json"), Path("b.json")

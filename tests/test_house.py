@@ -27,7 +27,7 @@ LAYERS = (
         "comparison",
         "alignment",
         "pairing",
-        "limits",
+        "allowances",
         "verdict",
         "crossover",
     },

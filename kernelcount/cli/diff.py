@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from kernelcount.allowances import LIMITS
 from kernelcount.errors import KernelcountError
-from kernelcount.limits import LIMITS
 
 
 def _limit(name: str) -> Any:
@@ -55,7 +55,8 @@ def diff(
     full: Annotated[bool, typer.Option("--full", help="Also what did not change.")] = False,
 ) -> None:
     """Say what changed between two captures, traces or lock files; exit 1 beyond the limits."""
-    from kernelcount import app, limits
+    from kernelcount import allowances as allowed
+    from kernelcount import app
     from kernelcount.cli import output as out
     from kernelcount.render import diff as render
 
@@ -75,7 +76,7 @@ def diff(
     try:
         out.check_format(form, render.FORMS)
         app.check_files((before, after), output=output)
-        allowances = limits.parse(given)
+        allowances = allowed.parse(given)
         with out.status() as say:
             found = app.diff(
                 (before, after),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from kernelcount.allowances import parse
 from kernelcount.differing import between
-from kernelcount.limits import parse
 from kernelcount.model import Capture, Diff, Note, Side, Timing, Unmeasured
 
 from .samples import ADD, EVIL, FUSED, RELU, capture, compiled, eager

@@ -6,8 +6,8 @@ import pytest
 from render.samples import capture
 from test_changes import STEADY, compared, timed
 
+from kernelcount.allowances import LIMITS, decide, missing, parse
 from kernelcount.errors import UsageError
-from kernelcount.limits import LIMITS, decide, missing, parse
 from kernelcount.model import Capture, Environment, Paper, Unmeasured
 
 
