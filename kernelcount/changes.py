@@ -8,8 +8,10 @@ from the same share on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from math import inf
 from statistics import median
 
@@ -17,10 +19,12 @@ from kernelcount import noise
 from kernelcount.alignment import align
 from kernelcount.model import (
     EAGER_CODE,
+    Activity,
     Capture,
     Change,
     Note,
     Pair,
+    Records,
     Row,
     Side,
     Speed,
@@ -42,8 +46,10 @@ compare variants, and ATen operations."""
 _OTHER = {
     "target": Note("other-target", "another function: {} before, {} after"),
     "device": Note("other-device", "another GPU: {} before, {} after; times are not compared"),
+    "architecture": Note("other-device", "another GPU: {} before, {} after"),
     "torch": Note("other-torch", "another torch: {} before, {} after"),
     "triton": Note("other-triton", "another Triton: {} before, {} after"),
+    "libraries": Note("other-libraries", "other libraries: {} before, {} after"),
     "basis": Note("other-basis", "one is counted on paper: {} before, {} after"),
     "inputs": Note("other-inputs", "other inputs: {} before, {} after; times are not compared"),
 }
@@ -66,7 +72,7 @@ def compare(before: Side, after: Side, name: str | None = None) -> Pair:
     old, new = captures
     timed = not (_setups(old, new, "device", "inputs") or "lock" in (before.kind, after.kind))
     inexact = _inexact(before, after)
-    totals = tuple(_totals(old, new, inexact))
+    totals = tuple(_totals((before, after), inexact))
     if not timed:
         totals = tuple(t for t in totals if not t.name.endswith("_time"))
     return replace(
@@ -145,7 +151,8 @@ def _changes(
     before: Side, after: Side, old: Capture, new: Capture, *, timed: bool
 ) -> tuple[Change, ...]:
     if "lock" in (before.kind, after.kind):
-        old, new = as_locked(old), as_locked(new)
+        without = (*before.unknown, *after.unknown)
+        old, new = as_locked(old, without), as_locked(new, without)
     ordered = before.kind != "lock" != after.kind
     timed = timed and not old.untimed_kernels and not new.untimed_kernels
     return tuple(_change(*rows, timed=timed) for rows in align(old, new, ordered=ordered))
@@ -161,23 +168,28 @@ def _change(before: Row | None, after: Row | None, *, timed: bool) -> Change:
     return Change("time" if apart else "same", before, after)
 
 
-def as_locked(capture: Capture) -> Capture:
-    """The capture as a lock file has it: kernels by name alone, copies and fills by number."""
+def as_locked(capture: Capture, without: Sequence[Activity] = ()) -> Capture:
+    """The capture as a lock file has it: kernels by name alone, copies and fills by number.
+
+    `without` the records of these activities.
+    """
 
     def plain(work: Work) -> Work:
         kept = work.activity not in ("copy", "fill")
         return Work(work.name if kept else work.activity, work.activity)
 
-    records = capture.records
-    return replace(
-        capture, records=replace(records, works=tuple(map(plain, records.works))), counters=()
-    )
+    r = capture.records
+    kept = [r.works[w].activity not in without for w in r.work]
+    columns = (r.work, r.lane, r.start_ns, r.duration_ns)
+    work, lane, start, duration = (array(c.typecode, compress(c, kept)) for c in columns)
+    records = Records(tuple(map(plain, r.works)), r.lanes, work, lane, start, duration)
+    return replace(capture, records=records, counters=())
 
 
-def _totals(old: Capture, new: Capture, inexact: str) -> Iterator[Total]:
+def _totals(sides: Sequence[Side], inexact: str) -> Iterator[Total]:
     """The figures of both, also those that neither has: why they are not known."""
     for name in FIGURES:
-        before, after = (_reading(name, capture) for capture in (old, new))
+        before, after = (_reading(name, side) for side in sides)
         whys = [f"{w}: {r.reason}" for w, r in (("before", before), ("after", after)) if r.reason]
         if before.reason == after.reason:
             whys = [before.reason] if before.reason else []
@@ -189,7 +201,11 @@ def _totals(old: Capture, new: Capture, inexact: str) -> Iterator[Total]:
         yield Total(name, before.value, after.value, bounds, "; ".join(whys))
 
 
-def _reading(name: str, capture: Capture) -> Reading:
+def _reading(name: str, side: Side) -> Reading:
+    capture = side.capture
+    assert capture is not None
+    if {"copies": "copy", "fills": "fill"}.get(name) in side.unknown:
+        return Reading(reason="the lock file does not say")
     if name != "aten":
         return RULES[name].read(Counted(capture))
     if not capture.on_cpu:
@@ -205,6 +221,8 @@ def _setups(old: Capture, new: Capture, *names: str) -> dict[str, tuple[str, str
         was, now = _setup(old, name), _setup(new, name)
         if was and now and was != now:
             found[name] = (was, now)
+    if "device" in found:
+        found.pop("architecture", None)
     return found
 
 
@@ -214,6 +232,8 @@ def _setup(capture: Capture, name: str) -> str | None:
     if name in ("inputs", "target"):
         target = capture.target or Target("")
         return ", ".join(target.inputs) if name == "inputs" else target.spec.rpartition(":")[2]
+    if name == "libraries":
+        return ", ".join(map(" ".join, capture.environment.libraries))
     known: str | None = getattr(capture.environment, name)
     return known
 

@@ -843,11 +843,13 @@ class Side:
     """One variant of a file that is held against another file, named as the file spells it.
 
     What a lock file says of a variant is a capture, too, of kernels in no order and without times.
+    `unknown`: of which activities it does not say how many there were.
     """
 
     name: str
     kind: Literal["trace", "captures", "lock"]
     outcome: Outcome
+    unknown: tuple[Activity, ...] = ()
 
     @property
     def capture(self) -> Capture | None:

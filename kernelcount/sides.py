@@ -5,13 +5,29 @@ A saved capture has several, a trace is one, and a lock file has those of a whol
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
 
-from kernelcount.errors import UsageError
-from kernelcount.model import Outcome, Side
+from kernelcount import lockfile
+from kernelcount.errors import UnreadableError, UsageError
+from kernelcount.lockfile import Entry
+from kernelcount.model import (
+    NO_TIME,
+    Activity,
+    Capture,
+    Environment,
+    Lane,
+    Outcome,
+    Records,
+    Side,
+    Target,
+    Work,
+)
 from kernelcount.reading import read_file
 from kernelcount.traces.source import Progress, Source
 
+_MOST = 1 << 24  # records of a call: a trace of so many is some 10 GB
+_NO_LIBRARIES = ("gpu", "torch", "triton", "basis")  # of a setup
 _LIST = (b"- ", b"#", b"---", b"[]")  # how a list in YAML begins, and no trace or capture does
 
 
@@ -37,4 +53,56 @@ def _side(outcome: Outcome, path: Path) -> Side:
 
 
 def _locked(path: Path) -> list[Side]:
-    raise UsageError(f"{path}: lock files cannot be compared yet")
+    entries = lockfile.read(path)
+    if not entries:
+        raise UnreadableError(f"{path}: nothing is recorded in this lock file")
+    return [
+        Side(
+            entry.variant,
+            "lock",
+            _capture(entry, path),
+            _unknown(entry),
+        )
+        for entry in entries
+    ]
+
+
+def _unknown(entry: Entry) -> tuple[Activity, ...]:
+    numbers: tuple[tuple[Activity, int | None], ...] = (
+        ("copy", entry.copies),
+        ("fill", entry.fills),
+    )
+    return tuple(activity for activity, n in numbers if n is None)
+
+
+def _capture(entry: Entry, path: Path) -> Capture:
+    """What is recorded of a variant, as far as a lock file knows it: no times, no order."""
+    setup = dict(entry.setup)
+    environment = Environment(
+        kind="paper" if setup["basis"] == "paper" else None,
+        torch=setup["torch"],
+        triton=setup.get("triton"),
+        architecture=setup["gpu"],
+        libraries=tuple((name, setup[name]) for name in setup if name not in _NO_LIBRARIES),
+    )
+    counts = [(Work(name, "kernel"), n) for name, n in entry.kernels]
+    counts += [(Work("copy", "copy"), entry.copies or 0), (Work("fill", "fill"), entry.fills or 0)]
+    counts = [(work, n) for work, n in counts if n]
+    if sum(n for _, n in counts) > _MOST:
+        raise UnreadableError(f"{path}:{entry.line}: more kernels than one call can have launched")
+    order = array("i", [i for i, (_, n) in enumerate(counts) for _ in range(n)])
+    nothing = array("q", [NO_TIME]) * len(order)
+    return Capture(
+        entry.variant,
+        environment,
+        Target(entry.target, entry.inputs),
+        Records(
+            tuple(work for work, _ in counts),
+            (Lane("0", "lock"),),
+            order,
+            array("i", [0]) * len(order),
+            nothing,
+            nothing,
+        ),
+        basis="paper" if setup["basis"] == "paper" else "measured",
+    )

@@ -187,3 +187,6 @@ def test_a_lock_file_has_kernels_by_name_and_copies_by_number():
     pair = compared(lock, after, old="lock")
     assert set(changes(pair)) == {("same", "copy"), ("appeared", "fill"), ("count", "k")}
     assert pair.kernel_speed is None
+    pair = compare(Side("x", "lock", lock, ("fill",)), side(after))
+    assert set(changes(pair)) == {("same", "copy"), ("count", "k")}
+    assert pair.total("fills").why == "before: the lock file does not say"

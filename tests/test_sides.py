@@ -44,3 +44,57 @@ def test_only_traces_have_regions(tmp_path):
     path.write_bytes(saved.dump([capture("eager")]))
     with pytest.raises(UsageError, match="no annotations"):
         read_sides(path, "attention")
+
+
+LOCK = """\
+- target: f.py:f
+  variant: compile
+  setup: {gpu: sm_90, torch: "2.11.0", triton: "3.6.0", cublas: "12.8", basis: measured}
+  kernels: {triton_poi_fused_add_relu_0: 2, "void k<int>()": 1}
+  copies: 1
+  fills: 0
+- target: f.py:f
+  variant: eager
+  setup: {gpu: H200, torch: "2.13.0", basis: paper}
+  kernels: {}
+"""
+
+
+def test_a_lock_file_is_a_side_for_each_entry(tmp_path):
+    path = tmp_path / "kernelcount.lock"
+    path.write_text(LOCK)
+    compiled, eager = read_sides(path)
+    assert (compiled.name, compiled.kind, compiled.unknown) == ("compile", "lock", ())
+    capture = compiled.capture
+    assert [(r.name, r.activity, r.count, r.time_ns) for r in capture.rows()] == [
+        ("triton_poi_fused_add_relu_0", "kernel", 2, None),
+        ("void k<int>()", "kernel", 1, None),
+        ("copy", "copy", 1, None),
+    ]
+    assert capture.target.spec == "f.py:f"
+    assert (capture.environment.torch, capture.environment.architecture) == ("2.11.0", "sm_90")
+    assert capture.environment.libraries == (("cublas", "12.8"),)
+    assert (eager.unknown, eager.capture.basis) == (("copy", "fill"), "paper")
+    assert len(eager.capture.records) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# nothing\n", "nothing is recorded in this lock file"),
+        ("- target: f\n", "there is no variant in this entry"),
+        (LOCK.replace("relu_0: 2", f"relu_0: {10**15 - 1}"), ":1: more kernels than one call"),
+    ],
+)
+def test_a_lock_file_that_is_none_is_an_error_that_says_where(tmp_path, text, said):
+    path = tmp_path / "kernelcount.lock"
+    path.write_text(text)
+    with pytest.raises((UnreadableError, UsageError), match=said):
+        read_sides(path)
+
+
+def test_a_lock_file_has_no_regions(tmp_path):
+    path = tmp_path / "kernelcount.lock"
+    path.write_text(LOCK)
+    with pytest.raises(UsageError, match="no annotations"):
+        read_sides(path, "attention")

@@ -1,0 +1,76 @@
+"""Budgets that were held, for pipelines: findings, and GitHub's Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from kernelcount.errors import NotMeasuredError
+from kernelcount.model import Checked, Held
+from kernelcount.render.check import sentence, summary
+from kernelcount.render.findings import Finding, Findings, Place
+from kernelcount.render.markdown import escape, table
+from kernelcount.render.wording import amount, plural, prose, setting, target_name
+
+# A line of code, as details name it: ``graph break at model.py:8 (print)``.
+_SOURCE = re.compile(r"(?<![\w./\\-])((?:[\w.-]+[/\\])*[\w.-]+\.py):(\d+)\b")
+
+
+def findings(checked: Checked) -> Findings:
+    """Every limit of every budget, each with the line of the budget and those of the code."""
+    names = [_name(held) for held in checked.held]
+    often = Counter((h.target, name) for h, name in zip(checked.held, names, strict=True))
+    every = []
+    for held, name in zip(checked.held, names, strict=True):
+        alone = often[held.target, name] == 1
+        every.append(
+            Finding(
+                held.target,
+                name if alone else f"{name} ({held.file}:{held.line})",
+                held.status,
+                "" if held.status == "kept" else sentence(held),
+                () if held.status == "kept" else held.details,
+                tuple(dict.fromkeys(_places(held))),
+                allowed=checked.allow_undecided and held.code == NotMeasuredError.code,
+            )
+        )
+    notes = "".join(f"; {note.detail}" for note in checked.notes)
+    return Findings("check", tuple(every), f"{summary(checked)}{notes}")
+
+
+def _name(held: Held) -> str:
+    """The limit, and of what: ``compile: kernels``, ``eager: transfers at 1e8``."""
+    limit = held.limit.replace("_", " ")
+    at = f" at {amount(held.size)}" if held.size is not None else ""
+    return f"{held.variant}: {limit}{at}" if held.variant else f"{limit}{at}"
+
+
+def _places(held: Held) -> Iterator[Place]:
+    yield Place(held.file, held.line)
+    for text in (held.why, *held.details):
+        for path, line in _SOURCE.findall(text):
+            yield Place(path, int(line))
+
+
+def markdown(checked: Checked) -> str:
+    """A table of what is not kept, and how many are."""
+    return "\n\n".join(block for block in _blocks(checked) if block) + "\n"
+
+
+def _blocks(checked: Checked) -> Iterator[str]:
+    where = setting(checked.environment) if checked.environment else ""
+    head = " · ".join(filter(None, (plural(checked.budgets, "budget"), where)))
+    yield f"**{escape(head)}: {escape(summary(checked))}**"
+    bad = sorted((h for h in checked.held if h.status != "kept"), key=lambda h: h.status)
+    if bad:
+        yield table([["", "target", "variant", "", "budget"], *map(_row, bad)], "lllll")
+    yield "\n".join(f"- {escape(prose(note.detail))}" for note in checked.notes)
+    yield "\n".join(f"- written: {escape(text)}" for text in checked.written)
+
+
+def _row(held: Held) -> list[str]:
+    said = "<br>".join(map(escape, (sentence(held), *held.details)))
+    where = f"{held.file}:{held.line}"
+    names = (target_name(held.target), held.variant)
+    return [held.status, *map(escape, names), said, escape(where)]
