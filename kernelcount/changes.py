@@ -188,7 +188,11 @@ def as_locked(capture: Capture, without: Sequence[Activity] = ()) -> Capture:
 
 def _totals(sides: Sequence[Side], inexact: str) -> Iterator[Total]:
     """The figures of both, also those that neither has: why they are not known."""
+    locked = "lock" in {side.kind for side in sides}
     for name in FIGURES:
+        if locked and name not in ("kernels", "copies", "fills"):
+            yield Total(name, None, None, None, "a lock file does not say")
+            continue
         before, after = (_reading(name, side) for side in sides)
         whys = [f"{w}: {r.reason}" for w, r in (("before", before), ("after", after)) if r.reason]
         if before.reason == after.reason:

@@ -190,3 +190,4 @@ def test_a_lock_file_has_kernels_by_name_and_copies_by_number():
     pair = compare(Side("x", "lock", lock, ("fill",)), side(after))
     assert set(changes(pair)) == {("same", "copy"), ("count", "k")}
     assert pair.total("fills").why == "before: the lock file does not say"
+    assert [t.name for t in pair.known] == ["kernels", "copies", "fills"]
