@@ -20,7 +20,7 @@ def test_a_regression_says_what_grew_and_shows_what_is_new():
     assert (
         render(diffs.regression(), form="table")
         == """\
-base.json → head.json
+base.json → head.json                                 NVIDIA H200 · torch 2.11.0
 
 eager: the same 2 kernels; kernel time as before.
 compile: 2 kernels instead of 1; a call is 1.30x slower.
@@ -50,7 +50,7 @@ def test_where_nothing_changed_there_is_little_to_show():
     assert (
         render(diffs.nothing_changed(), form="table")
         == """\
-base.json → head.json
+base.json → head.json                                 NVIDIA H200 · torch 2.11.0
 
 eager: the same 2 kernels; kernel time as before.
 compile: the same 1 kernel; kernel time as before.
@@ -67,7 +67,7 @@ def test_of_what_is_unknown_nothing_is_concluded():
     assert (
         render(diffs.unknown(), form="table")
         == """\
-base.json → head.json
+base.json → head.json                                 NVIDIA H200 · torch 2.11.0
 
 eager: the same 2 kernels; kernel time as before.
 Unknown for compile: after: 1 of 2 launches has no device record. Nothing is
@@ -87,7 +87,7 @@ def test_another_kernel_for_the_same_op_is_renamed():
     assert (
         render(diffs.renamed(), form="table")
         == """\
-base.json → head.json
+base.json → head.json                                 NVIDIA H200 · torch 2.11.0
 
 eager: 3 kernels instead of 4; kernel time is 1.58x faster.
 
@@ -112,7 +112,7 @@ def test_two_traces_have_no_variant_to_name():
     assert (
         render(diffs.traces(), form="table")
         == """\
-base.json → head.json
+base.json → head.json                                 NVIDIA H200 · torch 2.11.0
 
 1 kernel instead of 2; kernel time is 1.70x faster.
 
@@ -138,7 +138,7 @@ def test_a_regression_is_githubs_markdown():
     assert (
         render(diffs.regression(), form="markdown")
         == """\
-**base.json → head.json**
+**base.json → head.json** · NVIDIA H200 · torch 2.11.0
 
 eager: the same 2 kernels; kernel time as before.
 

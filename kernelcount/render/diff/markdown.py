@@ -16,7 +16,8 @@ def render(diff: Diff, *, full: bool = False) -> str:
 
 
 def _blocks(diff: Diff, full: bool) -> Iterator[str]:
-    yield f"**{escape(diff.before)} → {escape(diff.after)}**"
+    files = f"**{escape(diff.before)} → {escape(diff.after)}**"
+    yield " · ".join(filter(None, (files, escape(said.where(diff)))))
     for statement in said.statements(diff):
         yield f"**{escape(statement.text)}**" if statement.loud else escape(statement.text)
     yield _limits(diff)

@@ -23,6 +23,7 @@ from kernelcount.render.wording import (
     percent,
     plural,
     prose,
+    setting,
     size,
     transfers,
 )
@@ -89,6 +90,17 @@ def statements(diff: Diff) -> Iterator[Statement]:
     for alone, file in ((diff.only_before, diff.before), (diff.only_after, diff.after)):
         if alone:
             yield Statement(f"In {clean(file)} alone: {joined(map(clean, alone))}.")
+
+
+def where(diff: Diff) -> str:
+    """Device and torch, where all that is compared has the same."""
+    sides = [side for pair in diff.pairs for side in (pair.before, pair.after)]
+    found = {
+        setting(s.capture.environment, on_paper=s.capture.basis == "paper")
+        for s in sides
+        if s.capture and s.kind != "lock"
+    }
+    return found.pop() if len(found) == 1 else ""
 
 
 def _unknown(pair: Pair) -> Statement:

@@ -36,7 +36,7 @@ def render(diff: Diff, *, width: int = 80, colour: bool = False, full: bool = Fa
 
 
 def _blocks(diff: Diff, page: Page) -> Iterator[list[Line]]:
-    yield _wrapped([f"{clean(diff.before)} → {clean(diff.after)}"], page, "")
+    yield _head(diff, page)
     yield [
         ((line, "bold yellow" if statement.loud else "bold"),)
         for statement in said.statements(diff)
@@ -49,6 +49,16 @@ def _blocks(diff: Diff, page: Page) -> Iterator[list[Line]]:
     notes = [f"note: {note}" for note in said.notes(diff)]
     yield _wrapped(notes, page, "", indent=6)
     yield _wrapped([said.noise(diff.pairs)], page, "dim")
+
+
+def _head(diff: Diff, page: Page) -> list[Line]:
+    """Both files, and where they were recorded: beside them where there is room."""
+    files, where = f"{clean(diff.before)} → {clean(diff.after)}", said.where(diff)
+    space = page.width - cells(files) - cells(where)
+    if where and space >= 3:  # noqa: PLR2004  as between columns
+        return [((files, "bold"), (" " * space + where, ""))]
+    lines = _wrapped([files], page, "bold")
+    return [*lines, *([((fit(where, page.width), ""),)] if where else [])]
 
 
 def _wrapped(texts: Iterable[str], page: Page, style: str, *, indent: int = 0) -> list[Line]:
