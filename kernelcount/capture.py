@@ -280,8 +280,10 @@ def _measure_on_paper(
             compiled = (watch.compilations, watch.graphs) != before
             if not compiled:
                 break
-    records, paper, noted = gpu.counted()
-    capture = Capture(variant.name, records=records, basis="paper", paper=paper)
+    records, paper, noted, provenance = gpu.counted()
+    capture = Capture(
+        variant.name, records=records, basis="paper", paper=paper, provenance=provenance
+    )
     steady = _Steady(capture, not compiled, [_work_done(capture)], compiled)
     notes = [*subject.notes, *_compile_notes(this, steady)]
     notes += [note for note in noted if note not in notes]

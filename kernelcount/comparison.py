@@ -16,6 +16,7 @@ from statistics import median
 from kernelcount import noise
 from kernelcount.ledger import GENERATED, Calls, ledger
 from kernelcount.model import Beside, Capture, Difference, Outcome, Speed, Unmeasured, Work
+from kernelcount.sources import joined
 
 # Inductor names its kernels so on every GPU: torch/_inductor/codegen/triton.py.
 _GENERATED = "triton_"
@@ -72,6 +73,7 @@ def beside(measured: Capture, paper: Outcome) -> Beside:
         ),
         same_calls=all(n in own or (n != GENERATED and 0 < expected[n] < seen[n]) for n in names),
         ledger=ledger(measured, paper, calls),
+        provenance=joined(measured, paper, calls),
     )
 
 

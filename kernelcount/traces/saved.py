@@ -23,6 +23,7 @@ from kernelcount.model import (
     Outcome,
     Paper,
     Price,
+    Provenance,
     Records,
     Remedy,
     Step,
@@ -70,6 +71,7 @@ class _Outcome(msgspec.Struct, omit_defaults=True):
     numerics: Numerics | None = None
     remedies: tuple[Remedy, ...] = ()
     counters: tuple[Counters | None, ...] = ()
+    provenance: Provenance | None = None
 
 
 class _File(msgspec.Struct):
@@ -152,6 +154,7 @@ def _packed(outcome: Outcome) -> _Outcome:
         numerics=capture.numerics,
         remedies=capture.remedies,
         counters=capture.counters,
+        provenance=capture.provenance,
     )
 
 
@@ -183,6 +186,7 @@ def _unpacked(saved: _Outcome) -> Outcome:
         numerics=saved.numerics,
         remedies=saved.remedies,
         counters=_counters(saved.counters, records),
+        provenance=_provenance(saved.provenance, records),
     )
     if saved.reason is None:
         return capture
@@ -201,6 +205,13 @@ def _counters(saved: tuple[Counters | None, ...], records: Records) -> tuple[Cou
     known = [c for c in saved if c is not None]
     amounts = [n for c in known for n in (c.dram_read, c.dram_written, c.time_ns)]
     _check(amounts)
+    return saved
+
+
+def _provenance(saved: Provenance | None, records: Records) -> Provenance | None:
+    """The provenance again. Raises IndexError where its sources are not one for each record."""
+    if saved is not None and saved.sources and len(saved.sources) != len(records):
+        raise IndexError("the sources are not one for each record")
     return saved
 
 

@@ -1,0 +1,60 @@
+"""What ``--explain`` adds below the figures: sections, one after the other, each a short table.
+
+A section is a function from the entries to listings, and its line in `SECTIONS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kernelcount.render.figures import Figures
+from kernelcount.render.layout import Line, Page, cells, columns, fit, wrap
+
+_GAPS = 3  # cells between columns
+_LEAST = 8  # cells that a column keeps, be the page as narrow as it may
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A table under a title; the first of `rows` is its head, and `align` has an l or r a column.
+
+    `closing`: what is to be said below it, a paragraph each.
+    """
+
+    title: str
+    rows: tuple[tuple[str, ...], ...] = ()
+    align: str = ""
+    closing: tuple[str, ...] = ()
+
+
+Section = Callable[[Sequence[Figures]], Iterable[Listing]]
+
+
+def sections(entries: Sequence[Figures]) -> Iterator[Listing]:
+    """All that there is to explain, section by section."""
+    from kernelcount.render import fusion, origins
+
+    every: tuple[Section, ...] = (origins.section, fusion.section)
+    for section in every:
+        yield from section(entries)
+
+
+def shown(listing: Listing, page: Page) -> list[Line]:
+    """A listing on a page; of columns that are too wide the middle of the cells is left out."""
+    lines: list[Line] = [((f"  {fit(listing.title, page.width - 2)}", "bold"),)]
+    if len(listing.rows) > 1:
+        head, *body = columns(_squeezed(listing.rows, page.width - 2), listing.align)
+        lines += [((f"  {head}", "dim"),), *(((f"  {line}", ""),) for line in body)]
+    for text in listing.closing:
+        lines += [((f"  {line}", ""),) for line in wrap(text, page.width - 2)]
+    return lines
+
+
+def _squeezed(rows: Sequence[Sequence[str]], room: int) -> list[list[str]]:
+    """The cells, the widest columns first made so narrow that all fit."""
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    spare = room - _GAPS * (len(widths) - 1)
+    while sum(widths) > spare and max(widths) > _LEAST:
+        widths[widths.index(max(widths))] -= 1
+    return [[fit(cell, width) for cell, width in zip(row, widths, strict=True)] for row in rows]
