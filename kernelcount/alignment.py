@@ -4,8 +4,8 @@ Rows of one name and op are the same. Inductor numbers its kernels as it writes 
 more in front renames all that follow (``triton_poi_fused_add_1`` was ``..._0``): kernels that fuse
 the same ops are taken in the order in which they first ran, and of the ways to pair them the one is
 chosen in which most of what is known of them agrees: bytes, launch configuration, how often they
-ran, their number last. What is left over is paired where as many rows of one op are left on both
-sides: the op is there still, and another kernel does it.
+ran, their number last. What is left over is paired where as many rows are left on both sides that
+compute the same ops of the same lines, or that one op launched: another kernel does the same now.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from kernelcount.details import Detail, of_rows
 from kernelcount.model import Capture, Row
+from kernelcount.sources import Key, key_of
 
 # torch/_inductor/codegen: triton.py and simd.py end a kernel's name with a running number, cpp.py
 # and its profiling begin it with that of the graph, too.
@@ -24,13 +26,21 @@ _NUMBERED = re.compile(r"(?:graph_\d+_)?((?:triton|cpp)_\w*?)_?(\d+)")
 _FACT, _NUMBER = 4, 1  # a fact of the work weighs more than any number in its name
 
 
+Origins = frozenset[tuple[str, str | None, int | None, str | None, str]]
+"""Ops, each with the name of its file, its line, its module and its phase."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """A row and what is known of it; `place` is where it stands among its own."""
+    """A row and what is known of it; `place` is where it stands among its own.
+
+    `origins`: what it computes, empty where that is not known.
+    """
 
     place: int
     row: Row
     detail: Detail
+    origins: Origins = frozenset()
 
     @property
     def key(self) -> Hashable:
@@ -56,7 +66,7 @@ def align(
     """
     ours, theirs = _items(before, ordered), _items(after, ordered)
     found: dict[int, int] = {}  # the place of a row after -> that of its row before
-    for key in (_by_key, _by_name, _by_op):
+    for key in (_by_key, _by_name, _by_origin, _by_op):
         taken = set(found.values())
         left = [i for i in ours if i.place not in taken]
         new = [i for i in theirs if i.place not in found]
@@ -68,7 +78,28 @@ def _items(capture: Capture, ordered: bool) -> list[_Item]:
     rows = list(zip(capture.rows(), of_rows(capture), strict=True))
     if not ordered:
         rows.sort(key=lambda pair: (numbered(pair[0].name)[1] or 0, pair[0].name))
-    return [_Item(place, *pair) for place, pair in enumerate(rows)]
+    origins = _origins(capture)
+    return [
+        _Item(place, row, detail, origins.get((row.name, row.label, row.activity), frozenset()))
+        for place, (row, detail) in enumerate(rows)
+    ]
+
+
+def _origins(capture: Capture) -> dict[Key, Origins]:
+    """What the records of each row compute, as far as it is known of all of them."""
+    records, known = capture.records, capture.provenance
+    found: dict[Key, set[tuple[str, str | None, int | None, str | None, str]]] = {}
+    untold: set[Key] = set()
+    sources = known.sources if known and len(known.sources) == len(records) else ()
+    for work, source in zip(records.work, sources, strict=False):
+        key = key_of(records.works[work])
+        untold |= set() if source is not None and source.origins else {key}
+        for origin in source.origins if source is not None else ():
+            file = PurePath(origin.place.file).name if origin.place else None
+            line = origin.place.line if origin.place else None
+            own = found.setdefault(key, set())
+            own.add((origin.op, file, line, origin.module, origin.phase))
+    return {key: frozenset(own) for key, own in found.items() if key not in untold}
 
 
 def _by_key(ours: Sequence[_Item], theirs: Sequence[_Item]) -> dict[int, int]:
@@ -81,6 +112,15 @@ def _by_key(ours: Sequence[_Item], theirs: Sequence[_Item]) -> dict[int, int]:
 def _by_name(ours: Sequence[_Item], theirs: Sequence[_Item]) -> dict[int, int]:
     """The same kernel, launched by what calls itself otherwise, as in the replay of a graph."""
     return _in_order(ours, theirs, lambda item: (item.row.activity, item.row.name))
+
+
+def _by_origin(ours: Sequence[_Item], theirs: Sequence[_Item]) -> dict[int, int]:
+    """The same ops of the same lines, computed by another kernel."""
+
+    def computed(item: _Item) -> Hashable:
+        return (item.row.activity, item.origins) if item.origins else None
+
+    return _in_order(ours, theirs, computed)
 
 
 def _by_op(ours: Sequence[_Item], theirs: Sequence[_Item]) -> dict[int, int]:
@@ -151,6 +191,7 @@ def _likeness(one: _Item, other: _Item) -> int:
         (one.detail.grid, other.detail.grid),
         (one.detail.block, other.detail.block),
         (one.row.count, other.row.count),
+        (one.origins or None, other.origins or None),
     )
     agreeing = sum(1 for a, b in facts if a is not None and a == b)
     most = len(facts) * _FACT + _NUMBER  # so that one pair more outweighs all that may agree

@@ -15,7 +15,7 @@ from itertools import compress
 from math import inf
 from statistics import median
 
-from kernelcount import noise
+from kernelcount import noise, sources
 from kernelcount.alignment import align
 from kernelcount.model import (
     EAGER_CODE,
@@ -24,6 +24,7 @@ from kernelcount.model import (
     Change,
     Note,
     Pair,
+    Place,
     Records,
     Row,
     Side,
@@ -150,12 +151,25 @@ def _inexact(before: Side, after: Side) -> str:
 def _changes(
     before: Side, after: Side, old: Capture, new: Capture, *, timed: bool
 ) -> tuple[Change, ...]:
+    was, now = _places(old), _places(new)
     if "lock" in (before.kind, after.kind):
         without = (*before.unknown, *after.unknown)
         old, new = as_locked(old, without), as_locked(new, without)
     ordered = before.kind != "lock" != after.kind
     timed = timed and not old.untimed_kernels and not new.untimed_kernels
-    return tuple(_change(*rows, timed=timed) for rows in align(old, new, ordered=ordered))
+    changes = (_change(*rows, timed=timed) for rows in align(old, new, ordered=ordered))
+    return tuple(
+        replace(c, places=(now if c.after else was).get((c.row.name, c.row.activity), ()))
+        for c in changes
+    )
+
+
+def _places(capture: Capture) -> dict[tuple[str, str], tuple[Place, ...]]:
+    """The lines that the records of one name and activity come from, as far as they are known."""
+    found: dict[tuple[str, str], dict[Place, None]] = {}
+    for (name, _, activity), of_row in sources.of_rows(capture).items():
+        found.setdefault((name, activity), {}).update(dict.fromkeys(of_row.places))
+    return {key: tuple(places) for key, places in found.items()}
 
 
 def _change(before: Row | None, after: Row | None, *, timed: bool) -> Change:
@@ -183,7 +197,7 @@ def as_locked(capture: Capture, without: Sequence[Activity] = ()) -> Capture:
     columns = (r.work, r.lane, r.start_ns, r.duration_ns)
     work, lane, start, duration = (array(c.typecode, compress(c, kept)) for c in columns)
     records = Records(tuple(map(plain, r.works)), r.lanes, work, lane, start, duration)
-    return replace(capture, records=records, counters=())
+    return replace(capture, records=records, counters=(), provenance=None)
 
 
 def _totals(sides: Sequence[Side], inexact: str) -> Iterator[Total]:

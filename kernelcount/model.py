@@ -984,12 +984,14 @@ class Change:
     """One row on both sides; None where it is not there. Their names may differ: see `alignment`.
 
     `change`: ``appeared``, ``vanished``; ``count``: it ran more often or less; ``time``: as often,
-    and its time differs by more than times that are taken apart do; ``same``.
+    and its time differs by more than times that are taken apart do; ``same``. `places`: the lines
+    of the user's code that it is of, as they are now, or as they were.
     """
 
     change: Literal["appeared", "vanished", "count", "time", "same"]
     before: Row | None
     after: Row | None
+    places: tuple[Place, ...] = ()
 
     @property
     def row(self) -> Row:

@@ -1,12 +1,13 @@
 """Which row of one capture is which row of another."""
 
 from array import array
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from kernelcount.alignment import align, numbered
-from kernelcount.model import Capture, Lane, Records, Work
+from kernelcount.model import Capture, Lane, Origin, Place, Provenance, Records, Source, Work
 
 
 def capture(*works, counts=None):
@@ -136,3 +137,53 @@ def test_rows_are_paired_each_once_whatever_they_are():
         assert [b for _, b in found if b is not None] == list(new.rows())
         assert all(a is None or b is None or a.activity == b.activity for a, b in found)
         assert all(a == b for a, b in align(old, old))
+
+
+def sourced(name, *origins, label=None):
+    """A kernel, and what it computes: ops with their lines."""
+    places = [(op, Place("model.py", line, "f")) for op, line in origins]
+    source = Source(tuple(Origin(op, place) for op, place in places)) if origins else None
+    return Work(name, "kernel", label), source
+
+
+def with_sources(*kernels):
+    counted = capture(*(work for work, _ in kernels))
+    return replace(counted, provenance=Provenance(tuple(source for _, source in kernels)))
+
+
+def test_another_kernel_that_computes_the_same_of_the_same_lines_is_the_same_now():
+    before = with_sources(sourced("triton_poi_fused_add_sum_0", ("add", 5), ("sum", 6)))
+    after = with_sources(
+        sourced("triton_per_fused_add_sum_1", ("add", 5), ("sum", 6)),
+        sourced("triton_poi_fused_add_0", ("add", 5)),
+    )
+    assert [(a and a.name, b and b.name) for a, b in align(before, after)] == [
+        ("triton_poi_fused_add_sum_0", "triton_per_fused_add_sum_1"),
+        (None, "triton_poi_fused_add_0"),
+    ]
+
+
+def test_the_same_line_with_another_op_is_no_reason_to_take_kernels_for_the_same():
+    before = with_sources(sourced("relu_kernel", ("relu", 5), label="relu"))
+    after = with_sources(sourced("gelu_kernel", ("gelu", 5), label="gelu"))
+    assert [pair for pair in align(before, after) if None not in pair] == []
+
+
+def test_of_kernels_that_fuse_the_same_ops_the_new_one_is_told_by_its_lines():
+    before = with_sources(
+        *(sourced(f"triton_poi_fused_add_{i}", ("add", n)) for i, n in enumerate([5, 9]))
+    )
+    after = with_sources(
+        *(sourced(f"triton_poi_fused_add_{i}", ("add", n)) for i, n in enumerate([5, 7, 9]))
+    )
+    assert [(a and a.name, b and b.name) for a, b in align(before, after)] == [
+        ("triton_poi_fused_add_0", "triton_poi_fused_add_0"),
+        (None, "triton_poi_fused_add_1"),
+        ("triton_poi_fused_add_1", "triton_poi_fused_add_2"),
+    ]
+
+
+def test_where_the_lines_of_some_records_are_unknown_they_pair_nothing():
+    before = with_sources(sourced("a_kernel", ("add", 5), label="add"))
+    after = with_sources(sourced("b_kernel", label="plus"))
+    assert [pair for pair in align(before, after) if None not in pair] == []

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernelcount.model import Status
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a finding stands: a file, as the pipeline's checkout has it, and its line."""
-
-    file: str
-    line: int
+from kernelcount.model import Place, Status
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from kernelcount.render.findings import Finding, Findings, Place
+from kernelcount.model import Place
+from kernelcount.render.findings import Finding, Findings
 from kernelcount.render.wording import clean
 
 _LEVELS = {"broken": "error", "undecided": "warning"}

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kernelcount.errors import NotMeasuredError
-from kernelcount.model import Checked, Held
+from kernelcount.model import Checked, Held, Place
 from kernelcount.render.check import sentence, summary
-from kernelcount.render.findings import Finding, Findings, Place
+from kernelcount.render.findings import Finding, Findings
 from kernelcount.render.markdown import escape, table
 from kernelcount.render.wording import amount, plural, prose, setting, target_name
 

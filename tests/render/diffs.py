@@ -7,7 +7,18 @@ from pathlib import Path
 
 from kernelcount.allowances import parse
 from kernelcount.differing import between
-from kernelcount.model import Capture, Diff, Note, Side, Timing, Unmeasured
+from kernelcount.model import (
+    Capture,
+    Diff,
+    Note,
+    Origin,
+    Place,
+    Provenance,
+    Side,
+    Source,
+    Timing,
+    Unmeasured,
+)
 
 from .samples import ADD, EVIL, FUSED, RELU, capture, compiled, eager
 
@@ -87,3 +98,13 @@ def evil() -> Diff:
     hung = Side("\x1b[2J|<b>", "captures", Unmeasured("x", "\n::error::pwned ##[error] `x`|%0A"))
     sides = [_sides(*side) for side in zip(*pairs, strict=True)]
     return _diff([*sides[0], hung], [*sides[1], hung], kernels="+0", memory="+0")
+
+
+def sourced() -> Diff:
+    """What is new is of a line of the user's code."""
+    places = [Place("model.py", 8, "step"), Place("layers/norm.py", 30, "forward")]
+    origins = [Source(tuple(Origin("add", p) for p in own)) for own in (places[:1], places)]
+    ran = ((FUSED, "kernel", None, 273_000), (GELU, "kernel", None, 90_000))
+    before = replace(compiled(), provenance=Provenance(tuple(origins[:1])))
+    after = capture("compile", *ran, provenance=Provenance(tuple(origins)))
+    return _diff(_sides(before), _sides(after), kernels="+0")

@@ -173,29 +173,29 @@ def test_every_figure_row_and_limit_is_a_line():
     assert (
         render(diffs.regression(), form="csv")
         == """\
-kind,variant,name,label,activity,change,before,after,before_ns,after_ns,why
-figure,eager,kernels,,,,2,2,,,
-figure,eager,copies,,,,0,0,,,
-figure,eager,fills,,,,0,0,,,
-figure,eager,launches,,,,2,2,,,
-figure,eager,kernel_time,,,,,,463000,463000,
-row,eager,"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)",add,kernel,same,1,1,276000,276000,
-row,eager,"void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::launch_clamp_scalar(at::TensorIteratorBase&, c10::Scalar, c10::Scalar, at::native::detail::ClampLimits)::{lambda()#1}::operator()() const::{lambda()#7}::operator()() const::{lambda(float)#1}, std::array<char*, 2ul> >(int)",relu,kernel,same,1,1,187000,187000,
-figure,compile,kernels,,,,1,2,,,
-figure,compile,copies,,,,0,0,,,
-figure,compile,fills,,,,0,0,,,
-figure,compile,launches,,,,1,2,,,
-figure,compile,peak_memory,,,,400000000,800000000,,,
-figure,compile,kernel_time,,,,,,273000,363000,
-figure,compile,call_time,,,,,,280000,364000,
-row,compile,triton_poi_fused_add_relu_0,triton_poi_fused_add_relu_0,kernel,same,1,1,273000,273000,
-row,compile,triton_poi_fused_gelu_1,triton_poi_fused_gelu_1,kernel,appeared,0,1,,90000,
-limit,eager,max-kernels +0,,,kept,2,2,,,
-limit,eager,max-slowdown 5%,,,kept,,,463000,463000,
-limit,eager,max-launches +1,,,kept,2,2,,,
-limit,compile,max-kernels +0,,,broken,1,2,,,
-limit,compile,max-slowdown 5%,,,broken,,,280000,364000,
-limit,compile,max-launches +1,,,kept,1,2,,,
+kind,variant,name,label,activity,line,change,before,after,before_ns,after_ns,why
+figure,eager,kernels,,,,,2,2,,,
+figure,eager,copies,,,,,0,0,,,
+figure,eager,fills,,,,,0,0,,,
+figure,eager,launches,,,,,2,2,,,
+figure,eager,kernel_time,,,,,,,463000,463000,
+row,eager,"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)",add,kernel,,same,1,1,276000,276000,
+row,eager,"void at::native::vectorized_elementwise_kernel<4, at::native::(anonymous namespace)::launch_clamp_scalar(at::TensorIteratorBase&, c10::Scalar, c10::Scalar, at::native::detail::ClampLimits)::{lambda()#1}::operator()() const::{lambda()#7}::operator()() const::{lambda(float)#1}, std::array<char*, 2ul> >(int)",relu,kernel,,same,1,1,187000,187000,
+figure,compile,kernels,,,,,1,2,,,
+figure,compile,copies,,,,,0,0,,,
+figure,compile,fills,,,,,0,0,,,
+figure,compile,launches,,,,,1,2,,,
+figure,compile,peak_memory,,,,,400000000,800000000,,,
+figure,compile,kernel_time,,,,,,,273000,363000,
+figure,compile,call_time,,,,,,,280000,364000,
+row,compile,triton_poi_fused_add_relu_0,triton_poi_fused_add_relu_0,kernel,,same,1,1,273000,273000,
+row,compile,triton_poi_fused_gelu_1,triton_poi_fused_gelu_1,kernel,,appeared,0,1,,90000,
+limit,eager,max-kernels +0,,,,kept,2,2,,,
+limit,eager,max-slowdown 5%,,,,kept,,,463000,463000,
+limit,eager,max-launches +1,,,,kept,2,2,,,
+limit,compile,max-kernels +0,,,,broken,1,2,,,
+limit,compile,max-slowdown 5%,,,,broken,,,280000,364000,
+limit,compile,max-launches +1,,,,kept,1,2,,,
 """
     )
 
@@ -342,3 +342,27 @@ def test_no_name_breaks_a_line_of_csv_or_is_computed():
 def test_junit_is_valid_whatever_names_hold(name):
     text = render(getattr(diffs, name)(), form="junit")
     assert faults(ET.fromstring(text.encode())) == []
+
+
+def test_what_is_new_stands_with_its_line_of_code():
+    screen = render(diffs.sourced(), form="table")
+    (new,) = (line for line in screen.splitlines() if line.startswith("  new"))
+    assert new.split() == ["new", "triton_poi_fused_gelu_1", "model.py:8", "+1", "×1", "90", "µs"]
+    assert "| <code>triton_poi_fused_gelu_1</code> | model.py:8 +1 |" in render(
+        diffs.sourced(), form="markdown"
+    )
+    rows = json.loads(render(diffs.sourced(), form="json"))["rows"]
+    assert [line["line"] for line in rows[1]["lines"]] == [8, 30]
+    assert rows[1]["lines"][1]["file"] == "layers/norm.py"
+    lines = {
+        r["name"]: r["line"] for r in csv.DictReader(StringIO(render(diffs.sourced(), form="csv")))
+    }
+    assert lines["triton_poi_fused_gelu_1"] == "model.py:8 +1"
+
+
+def test_a_regression_is_annotated_at_the_line_of_what_is_new():
+    (annotation, _) = render(diffs.sourced(), form="github").splitlines()
+    assert annotation.startswith(
+        "::error file=model.py,line=8,title=base.json → head.json%2C compile"
+    )
+    assert annotation.endswith("%0Anew: triton_poi_fused_gelu_1 model.py:8 +1")

@@ -8,6 +8,7 @@ from io import StringIO
 
 from kernelcount.model import Diff, Pair, Row
 from kernelcount.render.csv import as_text
+from kernelcount.render.diff import facts
 
 COLUMNS = (
     "kind",
@@ -15,6 +16,7 @@ COLUMNS = (
     "name",
     "label",
     "activity",
+    "line",
     "change",
     "before",
     "after",
@@ -82,6 +84,7 @@ def _rows(pair: Pair) -> Iterator[dict[str, object]]:
             "name": row.name,
             "label": row.label,
             "activity": row.activity,
+            "line": facts.line(change),
             "change": change.change,
             "before": _count(change.before),
             "after": _count(change.after),

@@ -6,6 +6,7 @@ from typing import Any
 
 from kernelcount.model import Change, Decision, Diff, Pair, Row, Side, Speed, Total
 from kernelcount.render.json import SCHEMA, environment_of, speed_of, text_of
+from kernelcount.render.lines import line
 
 
 def render(diff: Diff) -> str:
@@ -33,6 +34,7 @@ def _row(pair: Pair, change: Change) -> dict[str, Any]:
         "label": row.label,
         "activity": row.activity,
         "change": change.change,
+        "lines": [line(place) for place in change.places] or None,
         "before": _side(change.before),
         "after": _side(change.after),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernelcount.model import Diff, Pair
-from kernelcount.render.diff import said
+from kernelcount.render.diff import facts, said
 from kernelcount.render.findings import tally
 from kernelcount.render.markdown import escape, table
 
@@ -38,7 +38,7 @@ def _limits(diff: Diff) -> str:
 
 
 def _figures(pair: Pair, full: bool) -> str:
-    lines = said.lines(pair, full=full)
+    lines = facts.lines(pair, full=full)
     if not lines:
         return ""
     rows = [[escape(pair.name), "before", "after", ""]]
@@ -47,16 +47,18 @@ def _figures(pair: Pair, full: bool) -> str:
 
 
 def _rows(pair: Pair, full: bool) -> str:
-    shown, rest = said.rows(pair, full=full)
+    shown, rest = facts.rows(pair, full=full)
     if not shown:
         return ""
-    rows = [["", "name", "before", "after"]]
+    placed = any(change.places for change in shown)
+    rows = [["", "name", *(["line"] if placed else []), "before", "after"]]
     for change in shown:
-        label, name = said.named(change, full=full)
+        label, name = facts.named(change, full=full)
         code = f"<code>{escape(name)}</code>"
-        cells = (said.cell(change.before), said.cell(change.after))
+        cells = (facts.cell(change.before), facts.cell(change.after))
         named = f"{escape(label)} {code}" if label else code
-        rows.append([said.word(change), named, *map(escape, cells)])
+        line = [escape(facts.line(change))] if placed else []
+        rows.append([facts.word(change), named, *line, *map(escape, cells)])
     if rest:
-        rows.append(["", escape(rest), "", ""])
-    return table(rows, "llrr")
+        rows.append(["", escape(rest), *([""] if placed else []), "", ""])
+    return table(rows, "lllrr" if placed else "llrr")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kernelcount.model import Change, Diff, Pair
-from kernelcount.render.diff import said
+from kernelcount.render.diff import facts, said
 from kernelcount.render.findings import tally
 from kernelcount.render.layout import (
     NARROWEST,
@@ -88,7 +88,7 @@ def _limits(diff: Diff, page: Page) -> list[Line]:
 
 
 def _figures(pair: Pair, page: Page) -> list[Line]:
-    lines = said.lines(pair, full=page.full)
+    lines = facts.lines(pair, full=page.full)
     if not lines:
         return []
     cut = [[x.label, x.before, x.after] for x in lines]
@@ -103,10 +103,10 @@ def _figures(pair: Pair, page: Page) -> list[Line]:
 
 def _rows(pair: Pair, page: Page) -> list[Line]:
     """What happened to each row, with how often it ran before and after."""
-    shown, rest = said.rows(pair, full=page.full)
+    shown, rest = facts.rows(pair, full=page.full)
     if not shown:
         return []
-    both = [[said.cell(c.before), said.cell(c.after)] for c in shown]
+    both = [[facts.cell(c.before), facts.cell(c.after)] for c in shown]
     head, *tails = columns([["before", "after"], *both], "rr")
     room = page.width - 2 - _WORD - cells(head) - 3
     top = "  " + pad("", page.width - 2 - cells(head)) + head
@@ -117,12 +117,17 @@ def _rows(pair: Pair, page: Page) -> list[Line]:
 
 
 def _row(change: Change, tail: str, room: int, page: Page) -> Iterator[Line]:
-    label, name = said.named(change, full=page.full)
-    start = "  " + pad(said.word(change), _WORD)
+    label, name = facts.named(change, full=page.full)
+    start = "  " + pad(facts.word(change), _WORD)
     text = f"{label}  {name}" if label else name
+    if line := facts.line(change):
+        room -= cells(line) + 2
+        tail = f"  {line}   {tail}"
+    else:
+        tail = f"   {tail}"
     if page.full and cells(text) > room:
-        yield ((start, ""), (pad(label or change.row.activity, room), ""), ("   " + tail, ""))
+        yield ((start, ""), (pad(label or change.row.activity, room), ""), (tail, ""))
         for part in chop(name, page.width - len(start)):
             yield ((" " * len(start) + part, "dim"),)
     else:
-        yield ((start, ""), (pad(text, room), ""), ("   " + tail, ""))
+        yield ((start, ""), (pad(text, room), ""), (tail, ""))
