@@ -8,7 +8,7 @@ otherwise, line and module decide, and that is said. A name of a kernel decides 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kernelcount.model import Apart, Capture, Fused, Fusion, Origin, Source
@@ -110,21 +110,26 @@ def _fused(other: Capture, replaced: dict[int, tuple[list[int], bool]]) -> Itera
             if by_line:
                 loosely.setdefault(record, []).append(position)
     sources = other.provenance.sources if other.provenance else ()
+    split = _split(sources)
     for record, source in enumerate(sources):
         own = tuple(by_record.get(record, ()))
         alone = _alone(source) if len(own) <= 1 else None
-        if alone and _is_generated(source) and _is_split(own, replaced):
+        if alone and record in split:
             alone = Apart("split")
         yield Fused(record, own, tuple(loosely.get(record, ())), alone)
 
 
-def _is_generated(source: Source | None) -> bool:
-    return source is not None and source.graph is not None and not source.library
+def _is_generated(source: Source) -> bool:
+    return source.graph is not None and not source.library
 
 
-def _is_split(own: tuple[int, ...], replaced: dict[int, tuple[list[int], bool]]) -> bool:
-    """Whether the one op that a kernel computes is computed by others, too."""
-    return any(len(replaced[position][0]) > 1 and not replaced[position][1] for position in own)
+def _split(sources: Sequence[Source | None]) -> set[int]:
+    """The generated kernels that compute the very same ops as another, as a sum in two steps."""
+    by_ops: dict[tuple[Origin, ...], list[int]] = {}
+    for record, source in enumerate(sources):
+        if source and source.origins and _is_generated(source):
+            by_ops.setdefault(source.origins, []).append(record)
+    return {record for alike in by_ops.values() if len(alike) > 1 for record in alike}
 
 
 def _alone(source: Source | None) -> Apart:

@@ -130,6 +130,7 @@ class Records:
 
     A trace of a million kernels stays at some 30 bytes a record: `work` and `lane` index the
     tables `works` and `lanes`; `start_ns` and `duration_ns` hold `NO_TIME` where there is none.
+    `call`: what is the same for records that one call of an op launched; empty: it is not known.
     """
 
     works: tuple[Work, ...] = ()
@@ -138,6 +139,7 @@ class Records:
     lane: array[int] = field(default_factory=lambda: array("i"))
     start_ns: array[int] = field(default_factory=lambda: array("q"))
     duration_ns: array[int] = field(default_factory=lambda: array("q"))
+    call: array[int] = field(default_factory=lambda: array("q"), compare=False)
 
     def __len__(self) -> int:
         return len(self.work)

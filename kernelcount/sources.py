@@ -2,7 +2,8 @@
 
 Paper knows of each op and each generated kernel which lines it is of. A measured record is joined
 to it by its order: generated kernels by their names, the others by the op that launched them, op
-after op as they were launched. What a library call launches is as many kernels as stand in a row.
+after op as they were launched. Which kernels one call launched the trace knows, or else how many
+stand in a row.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import groupby, pairwise
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from kernelcount import attention
 from kernelcount.ledger import GENERATED, Calls
 from kernelcount.model import (
+    NO_TIME,
     Activity,
     Capture,
     Origin,
@@ -42,34 +45,65 @@ def joined(measured: Capture, paper: Capture, calls: Calls) -> Provenance | None
         return known
     ours, theirs = _paper_names(paper), _measured_names(measured, calls, set(_paper_names(paper)))
     found = dict(_generated(measured, ours, theirs, known.sources))
-    if len(set(measured.records.lane)) > 1:
-        sources = tuple(found.get(i) for i in range(len(theirs)))
-        return replace(known, sources=sources, unknown=known.unknown or _SEVERAL_STREAMS)
-    works = [measured.records.works[i] for i in measured.records.work]
-    others = [
-        i for i, (name, _) in enumerate(theirs) if name != GENERATED and works[i].activity != "fill"
-    ]
-    rest = [i for i, (name, _) in enumerate(ours) if name != GENERATED]
-    pairs = _by_runs([theirs[i][0] for i in others], [ours[i][0] for i in rest])
-    found |= {others[a]: known.sources[rest[b]] for a, b in pairs}
-    found |= dict(_fills(works, found))
+    one_stream = len(set(measured.records.lane)) <= 1
+    if one_stream:
+        found |= _library(measured, paper, ours, theirs)
+        found |= _copies(measured, paper, known.sources)
+    found |= dict(_fills(measured, found))
     sources = tuple(found.get(i) for i in range(len(theirs)))
-    left = sum(s is None for s in sources)
+    left = sources.count(None)
     why = f"{left} of {len(sources)} records are not joined to a call on paper" if left else ""
-    return replace(known, sources=sources, unknown=known.unknown or why)
+    return replace(
+        known,
+        sources=sources,
+        unknown=known.unknown or (why if one_stream or not left else _SEVERAL_STREAMS),
+    )
 
 
-def _fills(
-    works: Sequence[Work], found: Mapping[int, Source | None]
-) -> Iterator[tuple[int, Source | None]]:
-    """Fills, which paper does not see, are of the op's next record: they make ready for it."""
-    for i, (work, following) in enumerate(pairwise(works)):
-        if work.activity == "fill" and work.label == following.label and i + 1 in found:
-            yield i, found[i + 1]
-
-
+_Found = dict[int, Source | None]
 _Names = list[tuple[str, str]]
 """Of each record the op that it belongs to, or `GENERATED`, and its own name."""
+
+
+def _library(measured: Capture, paper: Capture, ours: _Names, theirs: _Names) -> _Found:
+    """Kernels that Inductor did not generate, call by call."""
+    sources = paper.provenance.sources if paper.provenance else ()
+    kernels = [i for i in _of_kind(measured, "kernel") if theirs[i][0] != GENERATED]
+    expected = [i for i in _of_kind(paper, "kernel") if ours[i][0] != GENERATED]
+    calls = measured.records.call
+    ids = [calls[i] if calls and calls[i] != NO_TIME else -i for i in kernels]
+    seen = _units(kernels, [theirs[i][0] for i in kernels], ids)
+    made = _units(expected, [ours[i][0] for i in expected], [sources[i] or i for i in expected])
+    pairs = _by_runs([u.name for u in seen], [u.name for u in made])
+    return {i: sources[made[b].records[0]] for a, b in pairs for i in seen[a].records}
+
+
+def _copies(measured: Capture, paper: Capture, sources: Sequence[Source | None]) -> _Found:
+    """Copies, of which a trace does not say whose they are: in order, where there are as many."""
+    ran, expected = _of_kind(measured, "copy"), _of_kind(paper, "copy")
+    if len(ran) != len(expected):
+        return {}
+    return {a: sources[b] for a, b in zip(ran, expected, strict=True)}
+
+
+def _of_kind(capture: Capture, activity: Activity) -> list[int]:
+    works = capture.records.works
+    return [i for i, w in enumerate(capture.records.work) if works[w].activity == activity]
+
+
+def _activity(capture: Capture, record: int) -> Activity:
+    return capture.records.works[capture.records.work[record]].activity
+
+
+def _fills(measured: Capture, found: _Found) -> Iterator[tuple[int, Source | None]]:
+    """Fills, which paper does not see: they are of the call that launched what they make ready."""
+    calls = measured.records.call
+    if not calls:
+        return
+    by_call = {calls[i]: source for i, source in found.items() if calls[i] != NO_TIME}
+    for i, call in enumerate(calls):
+        if _activity(measured, i) == "fill" and call in by_call:
+            yield i, by_call[call]
 
 
 def _paper_names(paper: Capture) -> _Names:
@@ -116,8 +150,24 @@ def _generated(
 
 
 @dataclass(frozen=True, slots=True)
+class _Unit:
+    """One call of an op: the places of what it launched."""
+
+    name: str
+    records: list[int]
+
+
+def _units(records: Sequence[int], names: Sequence[str], ids: Sequence[object]) -> list[_Unit]:
+    """The records by the calls that launched them, in order; `ids` are the same for one call."""
+    units: list[_Unit] = []
+    for key, group in groupby(zip(names, ids, records, strict=True), key=itemgetter(0, 1)):
+        units.append(_Unit(key[0], [record for _, _, record in group]))
+    return units
+
+
+@dataclass(frozen=True, slots=True)
 class _Run:
-    """Records of one op that stand in a row."""
+    """Calls of one op that stand in a row."""
 
     name: str
     start: int

@@ -32,9 +32,11 @@ def capture(works, lanes=()):
     return Capture("eager", records=Records(tables, streams, index, where, starts, durations))
 
 
-def measured(*named, lanes=(), activity="kernel"):
-    """What ran, as (name, label)."""
-    return capture([Work(n, "fill" if n == "Memset" else activity, op) for n, op in named], lanes)
+def measured(*named, lanes=(), calls=()):
+    """What ran, as (name, label), and by which calls of ops."""
+    works = [Work(n, "fill" if n == "Memset" else "kernel", op) for n, op in named]
+    ran = capture(works, lanes)
+    return replace(ran, records=replace(ran.records, call=array("q", calls)))
 
 
 def on_paper(*named, unknown=""):
@@ -83,6 +85,12 @@ def test_of_calls_in_a_row_each_has_as_many_kernels_or_nobody_knows():
     assert lines(measured(*[("g", "mm")] * 3), paper)[0] == [None] * 3
 
 
+def test_the_trace_knows_which_kernels_are_of_one_call():
+    paper = on_paper(("aten::mm", "mm", 5), ("aten::mm", "mm", 6), ("aten::mm", "mm", 7))
+    ran = measured(*[("g", "mm")] * 4, calls=(11, 12, 12, 15))
+    assert lines(ran, paper) == ([5, 6, 6, 7], "")
+
+
 def test_what_paper_has_not_leaves_the_rest_joined():
     paper = on_paper(("aten::add", "add", 5), ("aten::relu", "relu", 6))
     ran = measured(("k", "add"), ("odd", "odd"), ("m", "relu"))
@@ -91,8 +99,10 @@ def test_what_paper_has_not_leaves_the_rest_joined():
 
 def test_a_fill_is_of_the_op_that_it_makes_ready_for():
     paper = on_paper(("aten::sum", "sum", 5), ("aten::sum", "sum", 6))
-    ran = measured(("Memset", "sum"), ("k", "sum"), ("k", "sum"))
-    assert lines(ran, paper)[0] == [5, 5, 6]
+    ran = measured(("Memset", None), ("k", "sum"), ("k", "sum"), calls=(3, 3, 4))
+    assert lines(ran, paper) == ([5, 5, 6], "")
+    ran = measured(("Memset", None), ("k", "sum"), ("k", "sum"))
+    assert lines(ran, paper)[0] == [None, 5, 6]
 
 
 def test_on_several_streams_only_names_that_are_unique_tell():

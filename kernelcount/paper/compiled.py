@@ -80,6 +80,7 @@ class Compiler:
             adapter.optimizers_on_gpu(is_on),
             adapter.composite(op, attention),
             adapter.inductor_replaced(self.backend),
+            origins.replacements_noted(),
         ):
             yield
 

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -21,6 +22,7 @@ NAMES = (
     "torch._C._autograd._get_sequence_nr",
     "torch._C._current_autograd_node",
     "torch._inductor.ir.Operation.get_origins",
+    "torch._inductor.pattern_matcher.ReplacementPatternEntry.replace_with_graph",
     "torch._inductor.scheduler.BaseSchedulerNode.get_buffer_names",
     "torch._inductor.scheduler.BaseSchedulerNode.get_nodes",
     "torch._inductor.scheduler.BaseSchedulerNode.get_operation_names",
@@ -31,6 +33,11 @@ NAMES = (
 
 MARK = "# kernelcount: part "
 """Stands in the code before what is written for a part; the number of the part follows."""
+
+INSTEAD = "kernelcount_instead"
+"""In the meta of a node that Inductor's patterns have made: the nodes that it stands for."""
+
+_HEAVY = ("val", "tensor_meta", "example_value", "eager_input_vals")
 
 _FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+")
@@ -89,26 +96,35 @@ class Part:
     buffers: frozenset[str]
 
 
+_Words = tuple[str, tuple[Any, ...]]
+
+
 @dataclass
 class Watch:
     """What is seen of one graph's lowering: its parts, and the pairs that were not fused."""
 
     parts: list[Part] = field(default_factory=list)
-    refused: dict[tuple[str, str], str] = field(default_factory=dict)
+    refused: dict[tuple[str, str], _Words] = field(default_factory=dict)
 
-    def why(self, one: Part, other: Part) -> str:
-        """Inductor's last words on why two parts, or parts of them, are not one; empty: none."""
-        said = ""
-        for (first, second), words in self.refused.items():
-            names = _operations(first), _operations(second)
-            if any(a <= one.operations and b <= other.operations for a, b in (names, names[::-1])):
-                said = words
+    @cached_property
+    def _between(self) -> dict[frozenset[int], _Words]:
+        """Inductor's last words on each pair of parts, once all are there."""
+        part_of = {name: i for i, part in enumerate(self.parts) for name in part.operations}
+        said: dict[frozenset[int], _Words] = {}
+        for pair, words in self.refused.items():
+            # Fused names are those of their parts, joined: op1_op2.
+            found = {part_of.get(name, -1) for fused in pair for name in fused.split("_")}
+            if len(found) == len(pair) and -1 not in found:
+                said[frozenset(found)] = words
         return said
 
-
-def _operations(name: str) -> frozenset[str]:
-    """``op1_op2``, as Inductor calls what it has fused, by its parts."""
-    return frozenset(name.split("_"))
+    def why(self, one: int, other: int) -> str:
+        """Inductor's last words on why two parts, or pieces of them, are not one; empty: none."""
+        reason, args = self._between.get(frozenset((one, other)), ("", ()))
+        try:
+            return reason % args if args else reason
+        except (TypeError, ValueError):
+            return reason
 
 
 @contextmanager
@@ -129,20 +145,45 @@ def watched() -> Iterator[Watch]:
         return enter(self, node)
 
     def refused(self: Any, reason: str, *args: Any) -> Any:
-        watch.refused[self.name1, self.name2] = _worded(reason, args)
+        watch.refused[self.name1, self.name2] = (reason, args)
         return refuse(self, reason, *args)
 
     with ExitStack() as stack:
+        stack.enter_context(replacements_noted())
         stack.enter_context(mock.patch.object(Scheduler, "enter_context", entered))
         stack.enter_context(mock.patch.object(WhyNoFuse, "__call__", refused))
         yield watch
 
 
-def _worded(reason: str, args: Sequence[Any]) -> str:
-    try:
-        return reason % tuple(args) if args else reason
-    except (TypeError, ValueError):
-        return reason
+@contextmanager
+def replacements_noted() -> Iterator[None]:
+    """Have nodes that patterns put in the place of others know which: they keep no stack."""
+    if lacking():
+        yield
+        return
+    from torch._inductor.pattern_matcher import ReplacementPatternEntry
+
+    put = ReplacementPatternEntry.replace_with_graph
+
+    def noted(match: Any, graph: Any, *args: Any, **kwargs: Any) -> Any:
+        before = set(graph.nodes)
+        lost = tuple(one for n in match.nodes if n.op == "call_function" for one in _kept(n))
+        result = put(match, graph, *args, **kwargs)
+        for node in graph.nodes:
+            if node not in before:
+                node.meta[INSTEAD] = lost
+        return result
+
+    with mock.patch.object(ReplacementPatternEntry, "replace_with_graph", staticmethod(noted)):
+        yield
+
+
+def _kept(node: Any) -> tuple[Any, ...]:
+    """What is to be remembered of a node that goes, or of those that it stands for itself."""
+    if INSTEAD in node.meta:
+        return tuple(node.meta[INSTEAD])
+    meta = {k: v for k, v in node.meta.items() if k not in _HEAVY}
+    return (SimpleNamespace(target=node.target, meta=meta),)
 
 
 def _part(node: Any) -> Part:

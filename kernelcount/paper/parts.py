@@ -33,8 +33,9 @@ class Parts:
         self._alike: dict[Traced, list[Traced]] = {}
         self._whole: set[Traced] = set()
         self._composed: set[Traced] = set()
+        self._lost: dict[int, tuple[Traced, ...]] = {}
         for node in origins.graph_nodes(module):
-            node.meta[_TAG] = self._op_of(node)
+            node.meta[_TAG] = self._ops_of(node)
 
     def found(self, watch: Watch, code: str, calls: Sequence[wrapper.Call]) -> list[Found]:
         """For each call its ops, and what is known of it; nothing where it is of no part."""
@@ -76,9 +77,25 @@ class Parts:
         Of a library call it is the last: the others are what its arguments are made of.
         """
         nodes = sorted(part.nodes, key=origins.order_of(part.nodes))
-        ops = [node.meta.get(_TAG) or self._again(node) for node in nodes if node.op[:4] == "call"]
-        work = [op for op in ops if effect(f"aten::{op.op}") != "nothing"] or ops
-        return tuple(dict.fromkeys(work[-1:] if library else work))
+        each = [self._now(node) for node in nodes if node.op.startswith("call")]
+        each = [work for ops in each if (work := tuple(filter(_works, ops)))] or each
+        return tuple(dict.fromkeys(op for ops in (each[-1:] if library else each) for op in ops))
+
+    def _now(self, node: Any) -> tuple[Traced, ...]:
+        """The ops of a node of the graph as it was lowered."""
+        if origins.INSTEAD in node.meta and _TAG not in node.meta:
+            return self._ops_of(node)
+        return node.meta.get(_TAG) or (self._again(node),)
+
+    def _ops_of(self, node: Any) -> tuple[Traced, ...]:
+        """The op that a node is, or those that it stands for."""
+        lost = node.meta.get(origins.INSTEAD)
+        if not lost:
+            return (self._op_of(node),)
+        if id(lost) not in self._lost:
+            found = [op for n in lost for op in n.meta.get(_TAG) or (self._op_of(n),)]
+            self._lost[id(lost)] = tuple(dict.fromkeys(found))
+        return self._lost[id(lost)]
 
     def _op_of(self, node: Any) -> Traced:
         """The op that a node of the graph is, or is a part of.
@@ -113,6 +130,11 @@ class Parts:
         return Traced(known.op, first_of_user(known.frames), known.module, phase, known.call)
 
 
+def _works(op: Traced) -> bool:
+    """Whether an op does more than to view or to allocate."""
+    return effect(f"aten::{op.op}") != "nothing"
+
+
 def _is_optimizers(file: str) -> bool:
     return "torch/optim/" in file.replace("\\", "/") and not is_users(file)
 
@@ -138,7 +160,7 @@ class _Neighbours:
         name = calls[0].name
         if all(call.kind != "generated" for call in calls):
             return Apart("library-call", name)
-        words = self._watch.why(self._watch.parts[part], self._watch.parts[other])
+        words = self._watch.why(part, other)
         code = code_of(words)
         # These two do share an array: what Inductor finds none of is indices that are the same.
         return Apart("reads-differently" if code == "nothing-shared" else code, name, words)

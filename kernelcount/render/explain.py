@@ -12,7 +12,7 @@ from kernelcount.render.figures import Figures
 from kernelcount.render.layout import Line, Page, cells, columns, fit, wrap
 
 _GAPS = 3  # cells between columns
-_LEAST = 8  # cells that a column keeps, be the page as narrow as it may
+_LEAST = 3  # cells that a column keeps, be the page as narrow as it may
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ def shown(listing: Listing, page: Page) -> list[Line]:
     """A listing on a page; of columns that are too wide the middle of the cells is left out."""
     lines: list[Line] = [((f"  {fit(listing.title, page.width - 2)}", "bold"),)]
     if len(listing.rows) > 1:
-        head, *body = columns(_squeezed(listing.rows, page.width - 2), listing.align)
+        table = columns(_squeezed(listing.rows, page.width - 2), listing.align)
+        head, *body = (fit(line, page.width - 2) for line in table)
         lines += [((f"  {head}", "dim"),), *(((f"  {line}", ""),) for line in body)]
     for text in listing.closing:
         lines += [((f"  {line}", ""),) for line in wrap(text, page.width - 2)]

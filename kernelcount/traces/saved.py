@@ -40,13 +40,14 @@ KEY = "kernelcount_capture"
 HEAD = f'{{"{KEY}":'.encode()
 
 
-class _Records(msgspec.Struct):
+class _Records(msgspec.Struct, omit_defaults=True):
     works: tuple[Work, ...]
     lanes: tuple[Lane, ...]
     work: list[int]
     lane: list[int]
     start_ns: list[int | None]
     duration_ns: list[int | None]
+    call: list[int] = []
 
 
 class _Outcome(msgspec.Struct, omit_defaults=True):
@@ -139,6 +140,7 @@ def _packed(outcome: Outcome) -> _Outcome:
             r.lane.tolist(),
             [None if t == NO_TIME else t for t in r.start_ns],
             [None if t == NO_TIME else t for t in r.duration_ns],
+            r.call.tolist(),
         ),
         launches=capture.launches,
         graph_launches=capture.graph_launches,
@@ -220,6 +222,8 @@ def _columns(saved: _Records) -> Records:
     n = len(saved.work)
     if {len(saved.lane), len(saved.start_ns), len(saved.duration_ns)} != {n}:
         raise IndexError("the columns are not of one length")
+    if saved.call and len(saved.call) != n:
+        raise IndexError("the calls are not one for each record")
     for column, table in ((saved.work, saved.works), (saved.lane, saved.lanes)):
         if column and not 0 <= min(column) <= max(column) < len(table):
             raise IndexError("a record names what is not in its table")
@@ -230,4 +234,5 @@ def _columns(saved: _Records) -> Records:
         array("i", saved.lane),
         array("q", [NO_TIME if t is None else t for t in saved.start_ns]),
         array("q", [NO_TIME if t is None else max(t, 0) for t in saved.duration_ns]),
+        array("q", saved.call),
     )

@@ -83,8 +83,11 @@ def test_the_path_of_a_module_is_told_as_its_names(stack, path):
 
 
 def test_pairs_that_were_not_fused_are_found_by_what_the_parts_are_made_of():
-    one = origins.Part(frozenset({"op0", "op1"}), (), frozenset(), frozenset())
-    other = origins.Part(frozenset({"op2"}), (), frozenset(), frozenset())
-    watch = origins.Watch([one, other], {("op2", "op0"): "first", ("op0_op1", "op2"): "last"})
-    assert watch.why(one, other) == "last"
-    assert watch.why(other, origins.Part(frozenset({"op9"}), (), frozenset(), frozenset())) == ""
+    parts = [
+        origins.Part(frozenset(names), (), frozenset(), frozenset())
+        for names in ({"op0", "op1"}, {"op2"}, {"op3"})
+    ]
+    words = {("op2", "op0"): ("first", ()), ("op0_op1", "op2"): ("%s and %s", (1, 2))}
+    watch = origins.Watch(parts, words)
+    assert watch.why(0, 1) == watch.why(1, 0) == "1 and 2"
+    assert watch.why(0, 2) == ""
