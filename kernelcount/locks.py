@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kernelcount import lockfile
+from kernelcount import lockfile, sources
 from kernelcount.budget import Budget
 from kernelcount.errors import UsageError
 from kernelcount.lockfile import Entry
@@ -63,11 +63,28 @@ def entry_of(
     )
 
 
-def changed(now: Entry, recorded: Iterable[Entry]) -> Change | None:
-    """How it differs from what is recorded for the same setup; None where nothing is."""
+def changed(
+    now: Entry, recorded: Iterable[Entry], lines: Mapping[str, str] | None = None
+) -> Change | None:
+    """How it differs from what is recorded for the same setup; None where nothing is.
+
+    `lines`: of kernels by name the line of code that they are of, to be said of new ones.
+    """
     same = (e for e in _of_same(now, recorded) if not _differing(now, e))
     entry = next(same, None)
-    return None if entry is None else Change(entry, tuple(_differences(now, entry)))
+    return None if entry is None else Change(entry, tuple(_differences(now, entry, lines or {})))
+
+
+def lines_of(outcome: Outcome) -> dict[str, str]:
+    """The first line of code that each kernel is of, by its name, as far as it is known."""
+    if not isinstance(outcome, Capture):
+        return {}
+    found: dict[str, str] = {}
+    for (name, _, activity), of_row in sources.of_rows(outcome).items():
+        if activity == "kernel" and of_row.places:
+            place = of_row.places[0]
+            found.setdefault(name, f"{place.file}:{place.line}")
+    return found
 
 
 def nearest(now: Entry, recorded: Iterable[Entry]) -> tuple[Entry, str] | None:
@@ -82,7 +99,7 @@ def nearest(now: Entry, recorded: Iterable[Entry]) -> tuple[Entry, str] | None:
 
 def differences(now: Entry, entry: Entry) -> tuple[str, ...]:
     """What was launched otherwise, a line each."""
-    return tuple(_differences(now, entry))
+    return tuple(_differences(now, entry, {}))
 
 
 def _of_same(now: Entry, recorded: Iterable[Entry]) -> Iterator[Entry]:
@@ -99,11 +116,12 @@ def _differing(now: Entry, entry: Entry) -> list[str]:
     return [name for name, value in entry.setup if here.get(name) != value]
 
 
-def _differences(now: Entry, entry: Entry) -> Iterator[str]:
+def _differences(now: Entry, entry: Entry, lines: Mapping[str, str]) -> Iterator[str]:
     after, before = dict(now.kernels), dict(entry.kernels)
     for name, n in after.items():
         if name not in before:
-            yield f"new: {name}{_several(n)}"
+            where = f"   {lines[name]}" if name in lines else ""
+            yield f"new: {name}{_several(n)}{where}"
     for name, n in before.items():
         if name not in after:
             yield f"gone: {name}{_several(n)}"
@@ -162,7 +180,7 @@ class Locks:
                     rows += _unknown(budget, lock, variant, report, entry)
                 continue
             lock.seen.append(entry)
-            change = changed(entry, lock.recorded)
+            change = changed(entry, lock.recorded, lines_of(outcome))
             if change is None:
                 lock.missing += [entry] if lock.recorded else []
             elif not update:

@@ -22,8 +22,14 @@ def findings(checked: Checked) -> Findings:
     names = [_name(held) for held in checked.held]
     often = Counter((h.target, name) for h, name in zip(checked.held, names, strict=True))
     every = []
+    shown: set[tuple[str, str, tuple[str, ...]]] = set()
     for held, name in zip(checked.held, names, strict=True):
         alone = often[held.target, name] == 1
+        cause = (held.target, held.variant, held.details)
+        places = list(dict.fromkeys(_places(held)))
+        if cause in shown:  # a limit and a lock file have the same cause: it is shown once
+            del places[1:]
+        shown |= {cause} if held.status != "kept" else set()
         every.append(
             Finding(
                 held.target,
@@ -31,7 +37,7 @@ def findings(checked: Checked) -> Findings:
                 held.status,
                 "" if held.status == "kept" else sentence(held),
                 () if held.status == "kept" else held.details,
-                tuple(dict.fromkeys(_places(held))),
+                tuple(places),
                 allowed=checked.allow_undecided and held.code == NotMeasuredError.code,
             )
         )

@@ -98,6 +98,17 @@ def test_the_summary_of_a_job_has_what_is_not_kept_in_a_table():
     )
 
 
+def test_what_a_limit_and_a_lock_file_both_find_is_shown_once_at_its_line_of_code():
+    cause = {"details": ("new: triton_poi_fused_gelu_1   src/ln.py:9",)}
+    lock = replace(held("lock", actual=None, bounds=None, **cause), file="kernelcount.lock", line=4)
+    *lines, _ = render(Checked((held(**cause), lock)), form="github").splitlines()
+    assert [line.partition(",title")[0] for line in lines] == [
+        "::error file=budgets/ln.yaml,line=6",
+        "::error file=src/ln.py,line=9",
+        "::error file=kernelcount.lock,line=4",
+    ]
+
+
 def test_where_all_is_kept_there_is_no_annotation_and_no_table():
     kept = Checked((held(status="kept"),), 1)
     assert render(kept, form="github") == "1 kept, 0 broken\n"
