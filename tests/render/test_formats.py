@@ -19,7 +19,7 @@ SHARED = {
     "names", "origins", "paper", "remedies", "sheet", "sweep", "verdict", "wording",
 }  # fmt: skip
 # Of another command's result, and pictures.
-ELSEWHERE = {"doctor", "plot", "image", "findings", "github", "junit", "held", "check"}
+ELSEWHERE = {"check", "doctor", "plot", "image", "findings", "github", "junit", "held"}
 
 
 def test_every_file_of_the_folder_is_a_format_or_shared_by_them():
