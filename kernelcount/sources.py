@@ -236,8 +236,8 @@ def relative(provenance: Provenance | None, folder: Path) -> Provenance | None:
 class OfRow:
     """Where the records of one row come from: lines, modules and phases, each once, in order.
 
-    `unknown`: how many of the records it is not known of. `attention`: the backends that ran.
-    `within`: the modules of each line.
+    `unknown`: how many of the records it is not known of. `attention`: the backends that ran, where
+    all of the records are of attention. `within`: the modules of each line.
     """
 
     places: tuple[Place, ...] = ()
@@ -281,6 +281,8 @@ def _of_row(works: Sequence[Work], own: Mapping[tuple[int, Source | None], int])
         if origin.place:
             modules = within.setdefault(origin.place, {})
             modules |= {origin.module: None} if origin.module else {}
+    if None in backends:  # of ops that attention is made of, others run elsewhere, too
+        backends = []
     return OfRow(
         tuple(within),
         tuple(dict.fromkeys(o.module for o in origins if o.module)),

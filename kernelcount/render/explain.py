@@ -19,13 +19,14 @@ _LEAST = 3  # cells that a column keeps, be the page as narrow as it may
 class Listing:
     """A table under a title; the first of `rows` is its head, and `align` has an l or r a column.
 
-    `closing`: what is to be said below it, a paragraph each.
+    `closing`: what is to be said below it, a paragraph each. `whole`: the column that is cut last.
     """
 
     title: str
     rows: tuple[tuple[str, ...], ...] = ()
     align: str = ""
     closing: tuple[str, ...] = ()
+    whole: int | None = None
 
 
 Section = Callable[[Sequence[Figures]], Iterable[Listing]]
@@ -44,7 +45,7 @@ def shown(listing: Listing, page: Page) -> list[Line]:
     """A listing on a page; of columns that are too wide the middle of the cells is left out."""
     lines: list[Line] = [((f"  {fit(listing.title, page.width - 2)}", "bold"),)]
     if len(listing.rows) > 1:
-        table = columns(_squeezed(listing.rows, page.width - 2), listing.align)
+        table = columns(_squeezed(listing, page.width - 2), listing.align)
         head, *body = (fit(line, page.width - 2) for line in table)
         lines += [((f"  {head}", "dim"),), *(((f"  {line}", ""),) for line in body)]
     for text in listing.closing:
@@ -52,10 +53,14 @@ def shown(listing: Listing, page: Page) -> list[Line]:
     return lines
 
 
-def _squeezed(rows: Sequence[Sequence[str]], room: int) -> list[list[str]]:
+def _squeezed(listing: Listing, room: int) -> list[list[str]]:
     """The cells, the widest columns first made so narrow that all fit."""
-    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(cells, column)) for column in zip(*listing.rows, strict=True)]
     spare = room - _GAPS * (len(widths) - 1)
-    while sum(widths) > spare and max(widths) > _LEAST:
-        widths[widths.index(max(widths))] -= 1
-    return [[fit(cell, width) for cell, width in zip(row, widths, strict=True)] for row in rows]
+    while sum(widths) > spare:
+        wide = {i: w for i, w in enumerate(widths) if w > _LEAST}
+        if not wide:
+            break
+        others = {i: w for i, w in wide.items() if i != listing.whole} or wide
+        widths[max(others, key=others.__getitem__)] -= 1
+    return [[fit(cell, w) for cell, w in zip(row, widths, strict=True)] for row in listing.rows]

@@ -31,7 +31,7 @@ def section(entries: Sequence[Figures]) -> Iterator[Listing]:
 
 def _of_variant(entry: Figures, base: Figures, found: Fusion) -> Listing:
     numbers = numbered(base.rows)
-    instead = lines.replaced(entry, base, numbers)
+    instead = lines.replaced(entry, base, numbers, most=len(numbers))
     reasons = _reasons(entry.capture, found) if entry.capture else {}
     rows = [_HEAD]
     for number, row in enumerate(entry.rows, start=1):

@@ -8,12 +8,13 @@ from typing import Any
 
 from kernelcount.model import Place, Row
 from kernelcount.render.figures import Figures
-from kernelcount.render.wording import clean, joined
+from kernelcount.render.wording import clean, joined, plural
 from kernelcount.sources import Key, OfRow, key_of
 
 Numbers = Mapping[Key, int]
 """The numbers under which the rows of a variant stand on the screen."""
 
+_MOST = 3  # numbers, or ranges of them, that are shown beside a row
 _RANGE = 3  # numbers in a row from which on they are written ``2 to 4``
 
 
@@ -46,10 +47,12 @@ def said(known: OfRow | None, label: str = "") -> str:
     return f"{shown[0] if shown else ''}{more}{beside}".strip()
 
 
-def replaced(entry: Figures, base: Figures, numbers: Numbers) -> dict[Key, str]:
+def replaced(
+    entry: Figures, base: Figures, numbers: Numbers, *, most: int = _MOST
+) -> dict[Key, str]:
     """Beside each row of a compiled variant the rows of `base` that it replaces: ``1 and 2``.
 
-    `numbers`: those of the base that are shown; others are ``others``.
+    `numbers`: those of the base that are shown. What is not, or beyond `most`, is only counted.
     """
     if entry.fusion is None or entry.capture is None or base.capture is None:
         return {}
@@ -58,26 +61,28 @@ def replaced(entry: Figures, base: Figures, numbers: Numbers) -> dict[Key, str]:
     for fused in entry.fusion.kernels:
         own = found.setdefault(key_of(ours.works[ours.work[fused.record]]), {})
         own |= dict.fromkeys(key_of(theirs.works[theirs.work[p]]) for p in fused.replaces)
-    return {row: _listed(keys, numbers) for row, keys in found.items() if keys}
+    return {row: _listed(keys, numbers, most) for row, keys in found.items() if keys}
 
 
-def _listed(keys: Collection[Key], numbers: Numbers) -> str:
-    shown = sorted(numbers[k] for k in keys if k in numbers)
-    others = ["others"] if len(shown) < len(keys) else []
-    return joined([*ranges(shown), *others])
+def _listed(keys: Collection[Key], numbers: Numbers, most: int) -> str:
+    words = ranges(sorted(numbers[k] for k in keys if k in numbers))
+    shown = dict(list(words.items())[:most])
+    left = len(keys) - sum(shown.values())
+    return joined([*shown, *([f"{left} more" if shown else plural(left, "row")] if left else [])])
 
 
-def ranges(numbers: Iterable[int]) -> list[str]:
-    """``1``, ``3 to 7``: ascending numbers as few words."""
+def ranges(numbers: Iterable[int]) -> dict[str, int]:
+    """``1``, ``3 to 7``: ascending numbers in few words, and how many each stands for."""
     runs: list[list[int]] = []
     for n in numbers:
         if runs and n == runs[-1][-1] + 1:
             runs[-1].append(n)
         else:
             runs.append([n])
-    words: list[str] = []
+    words: dict[str, int] = {}
     for run in runs:
-        words += [f"{run[0]} to {run[-1]}"] if len(run) >= _RANGE else map(str, run)
+        whole = len(run) >= _RANGE
+        words |= {f"{run[0]} to {run[-1]}": len(run)} if whole else {str(n): 1 for n in run}
     return words
 
 

@@ -46,7 +46,7 @@ def ran(
     room = page.width - cells(tails[0]) - 3
     top = "  " + pad(title, page.width - 3 - cells(heading)) + " " + heading
     listing: list[Line] = [((top, "bold"),)]
-    beside = [_beside(row, origins, replaced or {}) for row in shown]
+    beside = [_beside(row, origins, replaced or {}, room // 2) for row in shown]
     label_width = _label_width(shown, beside, room - cells(_start(1, shown)), page)
     details = counters.by_row(entry) if page.full else {}
     for number, (row, tail) in enumerate(zip(shown, tails, strict=True), start=1):
@@ -66,12 +66,18 @@ def _start(number: int, shown: Sequence[Row]) -> str:
     return f"  {number:>{len(str(len(shown)))}}  "
 
 
-def _beside(row: Row, origins: Mapping[Key, OfRow], replaced: Mapping[Key, str]) -> str:
-    """What is said of where a row comes from: its line, or the rows of eager code it replaces."""
+def _beside(row: Row, origins: Mapping[Key, OfRow], replaced: Mapping[Key, str], room: int) -> str:
+    """What is said of where a row comes from: its line, or the rows of eager code it replaces.
+
+    Both, where they fit into the room; what names itself is told by the rows first.
+    """
     instead = replaced.get(lines.key(row), "")
     place = lines.said(origins.get(lines.key(row)), row.label or "")
     numbers = f"({instead})" if instead else ""
-    return numbers if numbers and _names_itself(row) else "  ".join(filter(None, (place, numbers)))
+    if _names_itself(row):
+        return next((text for text in (numbers, place) if text and cells(text) <= room), "")
+    both = "  ".join(filter(None, (place, numbers)))
+    return both if cells(both) <= room else place or numbers
 
 
 def _names_itself(row: Row) -> bool:
@@ -156,7 +162,7 @@ def _entry(row: Row, room: int, label_width: int, page: Page, aside: str) -> tup
 
 def _with_aside(name: str, aside: str, room: int) -> Line:
     """A name and what stands beside it, which is not cut."""
-    if not aside or cells(aside) + 2 > room // 2:
+    if not aside or cells(aside) + 2 > room:
         return ((pad(name, room), ""),)
     name = fit(name, room - cells(aside) - 2)
     return ((name, ""), (pad(f"  {aside}", room - cells(name)), "dim"))

@@ -38,7 +38,16 @@ def section(entries: Sequence[Figures]) -> Iterator[Listing]:
                 first = (str(number), f"{label or name}{attention}") if i == 0 else ("", "")
                 where = (*_where(place), ", ".join(patterns(within)))
                 rows.append((*first, *where, phases if i == 0 else ""))
-        yield Listing(f"{entry.title}: source lines", tuple(rows), "rlllll", _closing(left, known))
+        yield _listing(f"{entry.title}: source lines", rows, _closing(left, known))
+
+
+def _listing(title: str, rows: Sequence[tuple[str, ...]], closing: tuple[str, ...]) -> Listing:
+    """The table; a phase that is that of all rows is told once."""
+    phases = {row[-1] for row in rows[1:]} - {""}
+    if len(phases) > 1:
+        return Listing(title, tuple(rows), "rlllll", closing, whole=2)
+    of_all = f", all {phases.pop()}" if phases else ""
+    return Listing(f"{title}{of_all}", tuple(row[:-1] for row in rows), "rllll", closing, whole=2)
 
 
 def _where(place: Place | None) -> tuple[str, str]:

@@ -23,14 +23,14 @@ def test_lines_fusion_map_and_reasons_stand_in_sections():
     assert (
         explained(report).strip("\n")
         == """\
-  eager: source lines
-      kernel   line            in         module   phase
-  1   add      add_relu.py:5   add_relu            forward
-  2   relu     add_relu.py:5   add_relu            forward
+  eager: source lines, all forward
+      kernel   line            in         module
+  1   add      add_relu.py:5   add_relu
+  2   relu     add_relu.py:5   add_relu
 
-  compile: source lines
-      kernel                        line            in         module   phase
-  1   triton_poi_fused_add_relu_0   add_relu.py:5   add_relu            forward
+  compile: source lines, all forward
+      kernel                        line            in         module
+  1   triton_poi_fused_add_relu_0   add_relu.py:5   add_relu
 
   compile: what it replaces, by the numbers of eager
       kernel                        replaces   why no more

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kernelcount.model import Origin, Place, Source
+from kernelcount.model import Origin, Place, Provenance, Source
 from kernelcount.render import render
 from kernelcount.render.lines import ranges, said
 from kernelcount.sources import OfRow
@@ -66,7 +66,19 @@ def test_several_lines_are_the_first_and_how_many_more():
 
 
 def test_numbers_in_a_row_are_told_by_their_ends():
-    assert ranges([1, 2, 4, 5, 6, 9]) == ["1", "2", "4 to 6", "9"]
+    assert ranges([1, 2, 4, 5, 6, 9]) == {"1": 1, "2": 1, "4 to 6": 3, "9": 1}
+
+
+def test_of_many_rows_the_first_are_named_and_the_rest_counted():
+    origins = [Origin(f"op{i}", Place("model.py", i)) for i in range(16)]
+    works = [(f"k{i}", "kernel", f"op{i}", 1_000) for i in range(16)]
+    sources = tuple(Source((origin,)) for origin in origins)
+    eager = samples.capture("eager", *works, provenance=Provenance(sources))
+    fused = sourced.compiled(Source(tuple(origins[::2]), "forward", 0))
+    screen = render(sourced.report(eager, fused), format="table")
+    assert "triton_poi_fused_add_relu_0  (1, 3, 5 and 5 more)" in screen
+    text = render(sourced.report(eager, fused), format="table", explain=True)
+    assert "1, 3, 5, 7, 9, 11, 13 and 15" in text
 
 
 def test_a_line_that_could_act_on_the_screen_is_made_visible():
