@@ -29,7 +29,7 @@ def test_what_is_kept_exits_0_and_is_one_line(check):
     code, out, _ = check("budget: {eager: {generated: 0}}")
     assert code == 0
     head, blank, total = out.splitlines()
-    assert head.startswith("1 budget, 1 limit · CPU · torch ")
+    assert head.startswith("1 budget, 1 limit · ")
     assert (blank, total) == ("", "1 kept, 0 broken")
 
 
