@@ -12,13 +12,14 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
     {"boot", "errors", "model"},
-    {"attention", "callers", "details", "fusion", "ledger", "noise", "rates", "roofline"},
+    {"attention", "places", "details", "fusion", "ledger", "noise", "rates", "roofline"},
     {"sources"},
     {
         "traces",
         "nodes",
         "devices",
         "render",
+        "frames",
         "target",
         "inputs",
         "variants",
@@ -48,7 +49,7 @@ LAYERS = (
     {"__main__"},
 )
 TORCH = {
-    "capture", "devices", "examination", "inputs", "nesting", "paper", "preload",
+    "capture", "devices", "examination", "frames", "inputs", "nesting", "paper", "preload",
     "probes", "remedies", "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
@@ -117,7 +118,7 @@ def test_no_module_bears_the_name_of_a_public_function():
 def test_private_names_of_torch_stand_in_adapters_only():
     adapters = {
         "devices/aten.py", "devices/inductor.py", "paper/adapter.py", "paper/origins.py",
-        "probes/compiler.py", "probes/products.py",
+        "probes/breaks.py", "probes/compiler.py", "probes/products.py",
     }  # fmt: skip
     for path in _files():
         private = {

@@ -6,7 +6,7 @@ import os
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,16 +15,29 @@ from typing import Any
 from kernelcount.errors import KernelcountError, NotMeasuredError
 from kernelcount.model import (
     NO_TIME,
+    Break,
+    Cost,
     Environment,
     Lane,
     Note,
     Paper,
+    Place,
     Provenance,
     Records,
     Source,
     Work,
 )
-from kernelcount.paper import adapter, atlas, bounds, cards, composites, cuda, origins, pretend
+from kernelcount.paper import (
+    adapter,
+    atlas,
+    bounds,
+    cards,
+    composites,
+    cuda,
+    origins,
+    pretend,
+    whole,
+)
 from kernelcount.paper.cards import Card
 from kernelcount.paper.compiled import Compiler
 from kernelcount.paper.log import Call, Log
@@ -60,6 +73,8 @@ class PretendedGpu:
         self._compiler = Compiler(self._log)
         self._asked: str | None = None
         self._late: list[str] = []
+        self._counted: list[Call] = []
+        self._traced: tuple[Place, ...] = ()
         self._unit, self._floor = 0, 0
 
     def missing(self) -> str | None:
@@ -142,6 +157,8 @@ class PretendedGpu:
             for doubt in self._scene.doubts:
                 self._log.note_open(doubt)
         self._unit, self._floor = ends.floor(result)
+        self._counted = list(self._log.calls)
+        self._traced = tuple(self._compiler.traced)
 
     def counted(self) -> tuple[Records, Paper, list[Note], Provenance]:
         """What the last call launched, and which lines; to be called when `prepare` is over.
@@ -150,7 +167,7 @@ class PretendedGpu:
         """
         for reason in self._scene.refusals:
             raise NotMeasuredError(reason)
-        calls, done = self._lowered()
+        calls, done = self._lowered(self._counted)
         paper = Paper(
             generated=sum(c.cost.kernels for c in calls if c.generated),
             library=sum(1 for c in calls if not c.generated and c.cost.kernels),
@@ -166,15 +183,33 @@ class PretendedGpu:
             own=tuple(_own(c) for c in calls if c.own),
         )
         notes = [*_notes(calls), *self.value_notes(), *self._told()]
-        traced = tuple(self._compiler.traced)
-        return _records(calls), paper, notes, Provenance(_sources(calls), traced, origins.lacking())
+        known = Provenance(_sources(calls), self._traced, origins.lacking())
+        return _records(calls), paper, notes, known
 
-    def _lowered(self) -> tuple[list[Call], Counter[str]]:
+    def without_breaks(self, question: whole.Question) -> whole.Trial:
+        """Make the call that was counted as one graph, too; to be called inside `prepare`."""
+        kept = [dict(d) for d in (self._scene.doubts, self._scene.refusals, self._scene.told)]
+        asked, doubtful = self.values.asked, set(self.values.doubtful)
+        try:
+            return whole.tried(self._log, question)
+        finally:
+            self.values.asked, self.values.doubtful = asked, doubtful
+            for now, then in zip(
+                (self._scene.doubts, self._scene.refusals, self._scene.told), kept, strict=True
+            ):
+                now.clear()
+                now.update(then)
+
+    def costs(self, trial: whole.Trial, breaks: Sequence[Break]) -> tuple[tuple[Break, ...], Cost]:
+        """What breaks cost; to be called when `prepare` is over."""
+        return whole.costs(trial, breaks, lambda calls: self._lowered(calls)[0])
+
+    def _lowered(self, noted: Sequence[Call]) -> tuple[list[Call], Counter[str]]:
         import torch
 
         try:
             with adapter.made_on_the_host():
-                return self._compiler.lowered(self.card)
+                return self._compiler.lowered(self.card, noted)
         except KernelcountError:
             raise
         except Exception as error:

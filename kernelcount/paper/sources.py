@@ -10,19 +10,22 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Literal
 
 from kernelcount import attention
-from kernelcount.callers import is_users
 from kernelcount.model import Phase, Place, Source
 from kernelcount.paper import origins
 from kernelcount.paper.traced import Traced
+from kernelcount.places import is_users
 
-_Where = tuple[Place | None, str | None, bool, bool]
-"""The line, the module, whether an optimizer is at work, and attention made of other ops."""
+_Where = tuple[Place | None, str | None, Phase, bool]
+"""The line, the module, the phase as far as frames tell, and whether it is attention by parts."""
+
+_Kind = Literal["user", "module", "optimizer", "backward", "attention", "ours", ""]
 
 _OF_MODULES = ("torch/nn/modules/module.py", "_call_impl")
 _OF_OPTIMIZERS = "torch/optim/"
+_OF_AUTOGRAD = "torch/autograd/__init__.py"  # it makes the first gradient
 _CALLER = str(Path(__file__).parent.parent / "capture.py")
 """Above its frames is nothing of the call that is counted."""
 _OF_ATTENTION = (str(Path(__file__).with_name("attention.py")), "by_math")
@@ -50,11 +53,10 @@ class Sources:
         if origins.lacking():
             return (), None
         node = origins.backward_number()
-        place, module, optimizer, composed = self._walk()
-        phase: Phase = "optimizer" if optimizer else "forward"
+        place, module, phase, composed = self._walk()
         if node is not None:
             phase = "backward"
-            place, module, _, composed = self._forward.get(node, (place, None, False, False))
+            place, module, _, composed = self._forward.get(node, (place, None, phase, False))
         backend = attention.backend(op) or ("math" if composed else None)
         return (Traced(op, place, module, phase),), Source(phase=phase, attention=backend)
 
@@ -62,7 +64,8 @@ class Sources:
         frame: FrameType | None = sys._getframe(1)
         place: Place | None = None
         modules: list[Any] = []
-        optimizer = composed = False
+        phase: Phase = "forward"
+        composed = False
         while frame is not None:
             code = frame.f_code
             kind = _kind(code.co_filename, code.co_name)
@@ -72,12 +75,12 @@ class Sources:
                 place = Place(code.co_filename, frame.f_lineno, origins.plain(code.co_name))
             elif kind == "module":
                 modules.append(frame.f_locals.get("self"))
-            elif kind == "optimizer":
-                optimizer = True
+            elif kind in ("optimizer", "backward"):
+                phase = kind
             elif kind == "attention":
                 composed = True
             frame = frame.f_back
-        return place, self._path(modules), optimizer, composed
+        return place, self._path(modules), phase, composed
 
     def _path(self, modules: list[Any]) -> str | None:
         """The path of the innermost of the modules that are called, in the outermost."""
@@ -92,12 +95,15 @@ class Sources:
 
 
 @lru_cache(maxsize=4096)
-def _kind(file: str, function: str) -> str:
+def _kind(file: str, function: str) -> _Kind:
+    """Whose a frame is, or what it tells of what goes on; empty: nothing."""
     if file == _CALLER:
         return "ours"
     posix = file.replace("\\", "/")
     if posix.endswith(_OF_MODULES[0]):
         return "module" if function == _OF_MODULES[1] else ""
+    if posix.endswith(_OF_AUTOGRAD):
+        return "backward"
     if _OF_OPTIMIZERS in posix and not is_users(file):
         return "optimizer"
     if (file, function) == _OF_ATTENTION:

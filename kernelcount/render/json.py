@@ -22,7 +22,7 @@ from kernelcount.model import (
     Unmeasured,
     Verdict,
 )
-from kernelcount.render import counters, fusion, lines, paper
+from kernelcount.render import breaks, counters, fusion, lines, paper
 from kernelcount.render.figures import Figures, figures_of
 
 SCHEMA = 1
@@ -180,6 +180,7 @@ def _variant(f: Figures, report: Report, base: Figures) -> dict[str, Any]:
         "aligned": fusion.matched(f.fusion),
         "lines_unknown": _lines_unknown(capture),
         "syncs": None,
+        **breaks.document(capture),
         "remedies": _remedies(capture),
         "notes": [{"code": n.code, "detail": n.detail} for n in f.notes],
     }

@@ -14,7 +14,9 @@ import msgspec
 from kernelcount.errors import UnreadableError
 from kernelcount.model import (
     NO_TIME,
+    Break,
     Capture,
+    Cost,
     Counters,
     Environment,
     Lane,
@@ -24,6 +26,7 @@ from kernelcount.model import (
     Paper,
     Price,
     Provenance,
+    Recompilation,
     Records,
     Remedy,
     Step,
@@ -73,6 +76,10 @@ class _Outcome(msgspec.Struct, omit_defaults=True):
     remedies: tuple[Remedy, ...] = ()
     counters: tuple[Counters | None, ...] = ()
     provenance: Provenance | None = None
+    breaks: tuple[Break, ...] | None = None
+    breaks_cost: Cost | None = None
+    recompilations: tuple[Recompilation, ...] | None = None
+    skipped_graphs: tuple[str, ...] | None = None
 
 
 class _File(msgspec.Struct):
@@ -157,6 +164,10 @@ def _packed(outcome: Outcome) -> _Outcome:
         remedies=capture.remedies,
         counters=capture.counters,
         provenance=capture.provenance,
+        breaks=capture.breaks,
+        breaks_cost=capture.breaks_cost,
+        recompilations=capture.recompilations,
+        skipped_graphs=capture.skipped_graphs,
     )
 
 
@@ -189,6 +200,10 @@ def _unpacked(saved: _Outcome) -> Outcome:
         remedies=saved.remedies,
         counters=_counters(saved.counters, records),
         provenance=_provenance(saved.provenance, records),
+        breaks=saved.breaks,
+        breaks_cost=saved.breaks_cost,
+        recompilations=saved.recompilations,
+        skipped_graphs=saved.skipped_graphs,
     )
     if saved.reason is None:
         return capture

@@ -119,6 +119,23 @@ def test_results_are_shown_as_they_come(check, monkeypatch):
     assert [text.count("broken ") for text in written] == [0, 1, 1, 0]
 
 
+def test_where_another_budget_is_checked_elsewhere_it_is_said(check, monkeypatch):
+    def run(job, progress, companion=None, *, background=None):
+        from render.samples import capture
+
+        here = Environment(f"NVIDIA {job.gpu}", "cuda", "2.11.0")
+        eager = capture("eager", ("add", "kernel", "add", 1), environment=here)
+        return runners.Results(job, {0: eager}, {}, here)
+
+    monkeypatch.setattr(warm, "in_fork", run)
+    one = "- {target: 'users.py:f', gpu: H100, budget: {eager: {kernels: 1}}}\n"
+    _, out, _ = check(one * 2 + one.replace("H100", "A100"))
+    assert out == (
+        "3 budgets, 3 limits · NVIDIA H100 · torch 2.11.0\n\n"
+        "NVIDIA A100 · torch 2.11.0\n3 kept, 0 broken\n"
+    )
+
+
 def test_calls_are_timed_for_a_limit_on_a_time_and_not_otherwise(check):
     text = "budget: {eager: {call_time: {max: 10 s}, max_error: {max: 1}}}"
     code, out, _ = check(text, "--seconds", "0.05", "--format", "json")

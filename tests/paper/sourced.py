@@ -65,7 +65,6 @@ def make_Block(n, device):
     return (torch.randn(2, n, 256, device=device),)
 
 
-LAYERS = 2
 LLAMA = None
 
 
@@ -73,17 +72,24 @@ def llama(ids):
     return LLAMA(ids).logits
 
 
-def make_llama(n, device):
+def make_llama(n, device, layers=2):
     """A small one with random weights."""
     global LLAMA
     from transformers import LlamaConfig, LlamaForCausalLM
 
     config = LlamaConfig(
-        hidden_size=256, intermediate_size=512, num_hidden_layers=LAYERS, num_attention_heads=4,
+        hidden_size=256, intermediate_size=512, num_hidden_layers=layers, num_attention_heads=4,
         num_key_value_heads=2, vocab_size=1000, use_cache=False,
     )  # fmt: skip
     LLAMA = LlamaForCausalLM(config).to(device)
     return (torch.randint(0, 1000, (2, n), device=device),)
+
+
+llama_of_four = llama
+
+
+def make_llama_of_four(n, device):
+    return make_llama(n, device, 4)
 
 
 MODEL = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64))

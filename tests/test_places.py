@@ -4,8 +4,8 @@ import sysconfig
 from pathlib import Path
 
 import kernelcount
-from kernelcount.callers import first_of_user, is_users
 from kernelcount.model import Place
+from kernelcount.places import first_of_user, is_users
 
 PACKAGES = Path(sysconfig.get_paths()["purelib"])
 TORCH = str(PACKAGES / "torch" / "nn" / "modules" / "module.py")

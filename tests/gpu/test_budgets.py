@@ -1,4 +1,4 @@
-"""Budgets held on a GPU, by workers forked from a warm process: `pytest -m gpu` where there is one."""
+"""Budgets held on a GPU, by workers forked from a warm process: `pytest -m gpu`."""
 
 import json
 import subprocess
@@ -71,14 +71,12 @@ def test_each_of_several_targets_has_a_gpu_of_its_own_process(check):
     assert ([e["actual"] for e in document["budgets"]], code) == ([2, 2, 2], 0), said
 
 
-def test_a_poisoned_context_does_not_reach_the_next(check, tmp_path):
-    (tmp_path / "bad.py").write_text(
-        "import torch\n"
-        "def f(x):\n"
-        "    return x[torch.full((1,), 10**9, device=x.device)].sum().item()\n"
-    )
-    good = f"- target: {TARGETS}:add_relu\n  size: 1e6\n  budget: {{eager: {{kernels: 2}}}}\n"
-    code, document, _ = check(f"- target: bad.py:f\n  budget: {{eager: {{kernels: 2}}}}\n{good}")
+def test_a_poisoned_context_does_not_reach_the_next(check):
+    budgets = [
+        f"- target: {TARGETS}:{name}\n  size: 1e6\n  budget: {{eager: {{kernels: 2}}}}\n"
+        for name in ("bad_index", "add_relu")
+    ]
+    code, document, _ = check("".join(budgets))
     assert [e["status"] for e in document["budgets"]] == ["undecided", "kept"]
     assert code in (2, 3)
 
