@@ -126,6 +126,7 @@ def _run(
         else None
         for other in outcomes
     ]
+    outcomes = [comparison.with_costs(o, b) for o, b in zip(outcomes, besides, strict=True)]
     verdicts = [_verdict(o, b, rates) for o, b in zip(outcomes, besides, strict=True)]
     return Run(tuple(outcomes), size, tuple(besides), tuple(speeds), tuple(verdicts))
 
@@ -420,6 +421,7 @@ def check(
 ) -> Checked:
     """Hold budgets against what is counted by one of `runners`' functions, or `warm.in_fork`.
 
+    By `runners.in_process` the targets share this process, and what one of them does to it.
     `shown` is told what came of each as soon as it is known. `beside` makes what counts on paper
     beside a GPU, for limits that only paper can tell; None: those stay undecided there.
 
@@ -430,6 +432,10 @@ def check(
 
     options = options or checking.Options()
     for budget in held:
+        try:
+            check_job(checking.job_of(budget, checking.Options()))
+        except UsageError as error:
+            raise budget.place.error(str(error)) from None
         check_job(checking.job_of(budget, options))
 
     def count(job: Job, modelled: bool) -> tuple[Report, tuple[str, ...]]:

@@ -40,6 +40,7 @@ from kernelcount.model import (
     Unmeasured,
     note_codes,
 )
+from kernelcount.probes.timing import shares
 from kernelcount.traces import saved
 
 _GRACE = 3.0  # seconds for what the user's code does at exit, once all results are in
@@ -352,7 +353,7 @@ class _Worker:
     def _deadline(self) -> float | None:
         if self.job.timeout is None:
             return None
-        timing = self.job.seconds if self.listener.together else 0
+        timing = self.job.seconds * shares(len(self.job.variants)) if self.listener.together else 0
         return time.monotonic() + self.job.timeout + timing
 
     def _out_of_time(self, process: Process) -> str:

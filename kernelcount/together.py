@@ -109,7 +109,8 @@ def _in_turn(timed: dict[int, Timed], failed: Failed, subject: Subject) -> None:
     while timed:
         candidates = {i: t.candidate for i, t in timed.items()}
         try:
-            timing.in_turn(list(candidates.values()), subject.device, subject.seconds)
+            seconds = subject.seconds * timing.shares(len(candidates))
+            timing.in_turn(list(candidates.values()), subject.device, seconds)
         except BaseException as error:
             i = next((i for i, c in candidates.items() if c.failed is error), None)
             if i is None:
@@ -132,7 +133,7 @@ def _take_median_times(
     """
     if subject.device.kind == "cpu":
         return
-    until = monotonic() + subject.seconds
+    until = monotonic() + subject.seconds * timing.shares(len(timed))
     took = sum(median(t.candidate.samples) for t in timed.values()) / 1e9
     seen: dict[int, list[array[int]]] = {i: [] for i in timed}
     with TemporaryDirectory(prefix="kernelcount-", dir=scratch) as folder:
@@ -372,6 +373,7 @@ def _imprecise(candidate: timing.Candidate, turns: Iterable[Timed]) -> list[Note
         )
         return [Note("imprecise", detail)]
     times = "once" if taken == 1 else f"{taken} times"
-    enough = ceil(timing.enough([t.candidate for t in turns]))
+    candidates = [t.candidate for t in turns]
+    enough = ceil(timing.enough(candidates) / timing.shares(len(candidates)))
     detail = f"timed {times}, too seldom to tell which is faster: --seconds {enough} is enough"
     return [Note("imprecise", detail)]

@@ -72,6 +72,11 @@ def in_turn(candidates: Sequence[Candidate], device: Device, seconds: float) -> 
             return
 
 
+def shares(variants: int) -> float:
+    """How many times as long so many variants are timed as two are: each has a half of it."""
+    return max(1.0, variants / 2)
+
+
 def enough(candidates: Sequence[Candidate]) -> float:
     """Seconds in which all of them have their turns, often enough for a verdict."""
     turns = 2 + _STEADY + noise.FEWEST  # to find the batch, to warm up, to be timed

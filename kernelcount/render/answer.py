@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kernelcount.model import EAGER_CODE, NOT_TIMED, Note, Speed, note_codes
 from kernelcount.noise import same_time
-from kernelcount.render import paper
+from kernelcount.render import breaks, paper
 from kernelcount.render.figures import UNDERSTATED, Figures, by_values, timed
 from kernelcount.render.wording import clean, duration, plural, prose, ratio
 
@@ -66,7 +66,7 @@ def notes(entries: Sequence[Figures]) -> list[str]:
     about: dict[str, list[str]] = {}
     for entry in entries:
         details = [note.detail for note in entry.notes if _is_left(entry, note)]
-        details += [d for d in (paper.difference(entry),) if d]
+        details += [d for d in (paper.difference(entry), breaks.line(entry)) if d]
         for detail in map(prose, details):
             names = about.setdefault(detail, [])
             names += [entry.name] if entry.name not in names else []
