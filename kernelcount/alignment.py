@@ -150,6 +150,8 @@ def _likeness(one: _Item, other: _Item) -> int:
         (one.row.written, other.row.written),
         (one.detail.grid, other.detail.grid),
         (one.detail.block, other.detail.block),
+        (one.detail.registers, other.detail.registers),
+        (one.detail.shared_memory, other.detail.shared_memory),
         (one.row.count, other.row.count),
     )
     agreeing = sum(1 for a, b in facts if a is not None and a == b)

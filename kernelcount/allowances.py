@@ -125,7 +125,7 @@ def _slowdown(allowance: Allowance, pair: Pair) -> Decision:
     speed = pair.call_speed or pair.kernel_speed
     total = "call_time" if call else "kernel_time"
     if speed is None:
-        return _decision(allowance, pair, "undecided", why=_no_times(pair))
+        return _without_speed(allowance, pair)
     of = pair.total(total)
     if not call and of is not None and of.why:
         return _decision(allowance, pair, "undecided", total=total, why=of.why)
@@ -136,6 +136,15 @@ def _slowdown(allowance: Allowance, pair: Pair) -> Decision:
     if low > most and speed.verdict == "slower":
         return _decision(allowance, pair, "broken", total=total)
     return _decision(allowance, pair, "undecided", total=total, why=_within_noise(speed, call=call))
+
+
+def _without_speed(allowance: Allowance, pair: Pair) -> Decision:
+    """Where no times compare: nothing ran before, or they are not known."""
+    of = pair.total("kernel_time")
+    if of is None or of.before != 0 or of.after is None:
+        return _decision(allowance, pair, "undecided", why=_no_times(pair))
+    status = "broken" if of.after else "kept"
+    return _decision(allowance, pair, status, total="kernel_time")
 
 
 def _no_times(pair: Pair) -> str:

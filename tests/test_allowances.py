@@ -161,6 +161,11 @@ def test_where_calls_were_not_timed_kernels_tell_as_far_as_they_can(now, allowed
         )
 
 
+def test_nothing_is_no_slower_than_nothing_and_anything_is():
+    assert decided("slowdown", "5%", kernels(0), kernels(0)).status == "kept"
+    assert decided("slowdown", "5%", kernels(0), kernels(1)).status == "broken"
+
+
 def test_without_times_or_on_another_gpu_no_slowdown_is_decided():
     a100 = Environment("NVIDIA A100", "cuda", "2.11.0", "3.6.0")
     decision = decided("slowdown", "5%", kernels(1), kernels(1, environment=a100))

@@ -1,14 +1,19 @@
 """Two files held against each other."""
 
+from array import array
+from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 
 import pytest
 from render.samples import capture
 
+from kernelcount.alignment import numbered
 from kernelcount.allowances import parse
 from kernelcount.differing import between, chosen
 from kernelcount.errors import UsageError
-from kernelcount.model import Side, Target, Unmeasured
+from kernelcount.model import Records, Side, Target, Unmeasured
+from kernelcount.sides import read_sides
 
 A, B = Path("a.json"), Path("b.json")
 NO_MORE = parse({"kernels": "+0"})
@@ -87,3 +92,39 @@ def test_a_trace_is_held_against_one_variant_of_several():
     after = chosen([side("eager"), side("compile")], ["compile"], B)
     (pair,) = between(A, B, trace, after).pairs
     assert pair.name == "t.json → compile"
+
+
+RECORDED = sorted((Path(__file__).parent / "data" / "h200").glob("h200-*.json.gz"))
+COMPILED = Path(__file__).parent / "data" / "h200" / "h200-gpt2.compile.json.gz"
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.name)
+def test_a_recorded_trace_held_against_itself_has_not_changed(path):
+    found = between(path, path, read_sides(path), read_sides(path), NO_MORE)
+    assert {c.change for p in found.pairs for c in p.changes} <= {"same"}
+    assert not any(c.renamed for p in found.pairs for c in p.changes)
+    assert [d.status for d in found.decisions] == ["kept"]
+
+
+def _without(side, number):
+    """The side without the kernel of this number, and those after it numbered anew."""
+    r = side.capture.records
+
+    def now(work):
+        stem, n = numbered(work.name)
+        return replace(work, name=f"{stem}_{n - 1}") if n is not None and n > number else work
+
+    kept = [numbered(r.works[w].name)[1] != number for w in r.work]
+    columns = (r.work, r.lane, r.start_ns, r.duration_ns)
+    work, lane, start, duration = (array(c.typecode, compress(c, kept)) for c in columns)
+    records = Records(tuple(map(now, r.works)), r.lanes, work, lane, start, duration)
+    return replace(side, outcome=replace(side.capture, records=records))
+
+
+def test_of_a_compiled_model_that_lost_a_kernel_that_kernel_alone_is_gone():
+    before = read_sides(COMPILED)
+    for number in range(8):
+        after = [_without(before[0], number)]
+        (pair,) = between(COMPILED, COMPILED, before, after).pairs
+        changed = [c for c in pair.changes if c.change != "same"]
+        assert [(c.change, numbered(c.row.name)[1]) for c in changed] == [("vanished", number)]
