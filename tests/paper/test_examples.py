@@ -48,7 +48,10 @@ def checkout(tmp_path, monkeypatch):
     for name in ("RUNNER_TEMP", "GITHUB_STEP_SUMMARY"):
         monkeypatch.setenv(name, str(tmp_path / name))
     (tmp_path / "RUNNER_TEMP").mkdir()
-    monkeypatch.setattr("kernelcount.warm.in_fork", runners.in_process)
+    monkeypatch.setattr(
+        "kernelcount.warm.in_fork",
+        lambda job, progress, companion=None, **_: runners.in_process(job, progress, companion),
+    )
     return tmp_path
 
 
