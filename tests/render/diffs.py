@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kernelcount.allowances import parse
 from kernelcount.differing import between
-from kernelcount.model import Capture, Diff, Note, Side, Timing, Unmeasured
+from kernelcount.model import Break, Capture, Diff, Note, Side, Timing, Unmeasured
 
 from .samples import ADD, EVIL, FUSED, RELU, capture, compiled, eager
 
@@ -87,3 +87,14 @@ def evil() -> Diff:
     hung = Side("\x1b[2J|<b>", "captures", Unmeasured("x", "\n::error::pwned ##[error] `x`|%0A"))
     sides = [_sides(*side) for side in zip(*pairs, strict=True)]
     return _diff([*sides[0], hung], [*sides[1], hung], kernels="+0", memory="+0")
+
+
+def broken_graph() -> Diff:
+    """A print breaks the graph, and a kernel is two."""
+    before = replace(compiled(), breaks=())
+    ran = (
+        ("triton_poi_fused_add_0", "kernel", None, 9),
+        ("triton_poi_fused_relu_0", "kernel", None, 9),
+    )
+    at = Break("src/model.py", 6, "step", "print")
+    return _diff(_sides(before), _sides(capture("compile", *ran, breaks=(at,))), breaks="+0")

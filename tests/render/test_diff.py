@@ -342,3 +342,13 @@ def test_no_name_breaks_a_line_of_csv_or_is_computed():
 def test_junit_is_valid_whatever_names_hold(name):
     text = render(getattr(diffs, name)(), form="junit")
     assert faults(ET.fromstring(text.encode())) == []
+
+
+def test_a_new_graph_break_is_said_and_annotated_at_its_line():
+    screen = render(diffs.broken_graph(), form="table")
+    assert "note: new: graph break at src/model.py:6 (print).\n" in screen
+    (annotation, _) = render(diffs.broken_graph(), form="github").splitlines()
+    assert annotation.startswith("::error file=src/model.py,line=6,title=")
+    assert "0 before, +0 allowed%0Anew: graph break at src/model.py:6 (print)%0Anew: " in annotation
+    (variant,) = json.loads(render(diffs.broken_graph(), form="json"))["variants"]
+    assert [(b["line"], b["reason"]) for b in variant["breaks"]] == [(6, "print")]

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 
-from kernelcount.model import Change, Decision, Diff, Pair, Row, Speed, Total
+from kernelcount.model import Break, Change, Decision, Diff, Pair, Row, Speed, Total
 from kernelcount.noise import SAME_TIME
 from kernelcount.render.answer import Statement
 from kernelcount.render.figures import LISTED, compared
-from kernelcount.render.findings import Finding, Findings, tally
+from kernelcount.render.findings import Finding, Findings, Place, tally
 from kernelcount.render.wording import (
     caption,
     clean,
@@ -167,12 +167,19 @@ def noise(pairs: Sequence[Pair]) -> str:
     return ONE_CALL if any(p.kernel_speed for p in pairs) else ""
 
 
+def broken_at(at: Break) -> str:
+    """Where a graph breaks, and what breaks it."""
+    line = "" if at.line is None else f":{at.line}"
+    return f"graph break at {at.file}{line} ({at.reason})"
+
+
 def notes(diff: Diff) -> list[str]:
     """What has to be known of the variants, each once, with those that it is about."""
     about: dict[str, list[str]] = {}
     for pair in diff.pairs:
-        for note in pair.notes:
-            about.setdefault(prose(note.detail), []).append(clean(pair.name))
+        breaks = [f"new: {broken_at(at)}" for at in pair.breaks]
+        for detail in (*breaks, *(note.detail for note in pair.notes)):
+            about.setdefault(prose(detail), []).append(clean(pair.name))
     every = len(diff.pairs)
     return [
         text if len(names) == every else f"{joined(names)}: {text}" for text, names in about.items()
@@ -325,14 +332,19 @@ def _finding(diff: Diff, decision: Decision) -> Finding:
     unknown = bool(pair and pair.unknown)
     why = pair.unknown if pair and pair.unknown else decision.why
     message = decided(decision) + (f": {' '.join(why.split())}" if why else "")
-    appeared = [c for c in (pair.changes if pair else ()) if word(c) in ("new", "more", "slower")]
+    broken = decision.status == "broken"
+    changes, breaks = (pair.changes, pair.breaks) if pair and broken else ((), ())
+    appeared = [c for c in changes if word(c) in ("new", "more", "slower")]
     return Finding(
         _group(diff),
         f"{decision.variant}: --max-{decision.allowance.name} {decision.allowance.text}",
         decision.status,
         "" if decision.status == "kept" else message,
-        tuple(" ".join(filter(None, (f"{word(c)}:", *named(c)))) for c in appeared[:LISTED])
-        if decision.status == "broken"
-        else (),
+        (*(f"new: {broken_at(at)}" for at in breaks), *map(_detail, appeared[:LISTED])),
+        tuple(Place(at.file, at.line) for at in breaks if at.line is not None),
         allowed=diff.allow_undecided and not unknown,
     )
+
+
+def _detail(change: Change) -> str:
+    return " ".join(filter(None, (f"{word(change)}:", *named(change))))
