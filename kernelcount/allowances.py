@@ -70,6 +70,9 @@ def decide(allowances: Sequence[Allowance], pairs: Sequence[Pair]) -> Iterator[D
     """What becomes of every allowance for every variant."""
     for pair in pairs:
         for allowance in allowances:
+            total = pair.total(LIMITS[allowance.name].total)
+            if total is not None and not total.applies:
+                continue
             if pair.unknown:
                 yield _decision(allowance, pair, "undecided", why="nothing is concluded")
             elif allowance.name == "slowdown":

@@ -9,17 +9,20 @@ from the same share on.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
 from math import inf
 from statistics import median
 
-from kernelcount import noise, sources
+from kernelcount import noise, sources, variants
 from kernelcount.alignment import align
+from kernelcount.errors import UsageError
 from kernelcount.model import (
     EAGER_CODE,
     Activity,
+    Break,
     Capture,
     Change,
     Note,
@@ -43,6 +46,8 @@ FIGURES = (
 )  # fmt: skip
 """The figures of a variant, in the order in which they are shown: `rules.RULES` but for those that
 compare variants, and ATen operations."""
+
+_OF_COMPILING = ("graph_breaks", "recompiles")
 
 _OTHER = {
     "target": Note("other-target", "another function: {} before, {} after"),
@@ -82,6 +87,7 @@ def compare(before: Side, after: Side, name: str | None = None) -> Pair:
         totals=totals,
         call_speed=between_runs(old.timing, new.timing) if timed else None,
         kernel_speed=_kernel_speed(*entries) if timed else None,
+        breaks=tuple(_new_breaks(old, new)),
         notes=tuple(_notes(old, new, inexact)),
     )
 
@@ -203,9 +209,13 @@ def as_locked(capture: Capture, without: Sequence[Activity] = ()) -> Capture:
 def _totals(sides: Sequence[Side], inexact: str) -> Iterator[Total]:
     """The figures of both, also those that neither has: why they are not known."""
     locked = "lock" in {side.kind for side in sides}
+    compiled = any(map(_is_compiled, sides))
     for name in FIGURES:
         if locked and name not in ("kernels", "copies", "fills"):
             yield Total(name, None, None, None, "a lock file does not say")
+            continue
+        if name in _OF_COMPILING and not compiled:
+            yield Total(name, None, None, None, "nothing is compiled", applies=False)
             continue
         before, after = (_reading(name, side) for side in sides)
         whys = [f"{w}: {r.reason}" for w, r in (("before", before), ("after", after)) if r.reason]
@@ -217,6 +227,25 @@ def _totals(sides: Sequence[Side], inexact: str) -> Iterator[Total]:
         if inexact and (name == "aten" or RULES[name].of_record):
             bounds, whys = ((-inf, inf), (-inf, inf)), [inexact]
         yield Total(name, before.value, after.value, bounds, "; ".join(whys))
+
+
+def _is_compiled(side: Side) -> bool:
+    """Whether it may be: a trace does not say."""
+    try:
+        return side.kind != "captures" or variants.parse(side.name).kind == "compile"
+    except UsageError:  # no name of a variant: somebody else wrote the file
+        return True
+
+
+def _new_breaks(old: Capture, new: Capture) -> Iterator[Break]:
+    """Where graphs break that did not, as far as that is known of both; lines may have moved."""
+    if old.breaks is None or new.breaks is None:
+        return
+    known = Counter((b.function, b.reason) for b in old.breaks)
+    for found in new.breaks:
+        if known[found.function, found.reason] <= 0:
+            yield found
+        known[found.function, found.reason] -= 1
 
 
 def _reading(name: str, side: Side) -> Reading:

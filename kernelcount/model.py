@@ -1061,7 +1061,8 @@ class Total:
     """One figure of a whole variant on both sides, times in nanoseconds; None: not known.
 
     `bounds` enclose both, where they are no more than bounds or are in doubt, and `why` says for
-    what reason that is, or for what reason one is not known.
+    what reason that is, or for what reason one is not known. It does not `apply` where no such
+    variant has one.
     """
 
     name: str
@@ -1069,6 +1070,7 @@ class Total:
     after: float | None
     bounds: tuple[tuple[float, float], tuple[float, float]] | None = None
     why: str = ""
+    applies: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -1077,7 +1079,8 @@ class Pair:
 
     `unknown` says why nothing is concluded, and then nothing else is there. `call_speed` and
     `kernel_speed` compare the time of a call and the sum of kernel times; None where they may not
-    be compared. `notes` are what has to be known to read it.
+    be compared. `breaks`: where graphs break that did not before. `notes` are what has to be known
+    to read it.
     """
 
     name: str
@@ -1088,6 +1091,7 @@ class Pair:
     totals: tuple[Total, ...] = ()
     call_speed: Speed | None = None
     kernel_speed: Speed | None = None
+    breaks: tuple[Break, ...] = ()
     notes: tuple[Note, ...] = ()
 
     @property

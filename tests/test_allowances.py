@@ -1,6 +1,7 @@
 """How much a figure may grow: what the flags say, and what becomes of it."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from render.samples import capture
@@ -180,3 +181,10 @@ def test_every_limit_has_a_figure_that_there_is():
     from kernelcount.changes import FIGURES
 
     assert {limit.total for limit in LIMITS.values()} <= set(FIGURES)
+
+
+def test_of_eager_code_no_graph_breaks_are_asked():
+    eager, mine = (capture(name, ("k", "kernel", None, 1)) for name in ("eager", "compile"))
+    pairs = [compared(eager, eager), compared(mine, replace(mine, breaks=()))]
+    decisions = list(decide(parse({"breaks": "+0"}), pairs))
+    assert [(d.variant, d.status) for d in decisions] == [("compile", "undecided")]

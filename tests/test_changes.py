@@ -7,6 +7,7 @@ from render.samples import ADD, FUSED, H200, RELU, capture
 
 from kernelcount.changes import between_runs, compare
 from kernelcount.model import (
+    Break,
     Capture,
     Environment,
     Note,
@@ -191,3 +192,23 @@ def test_a_lock_file_has_kernels_by_name_and_copies_by_number():
     assert set(changes(pair)) == {("same", "copy"), ("count", "k")}
     assert pair.total("fills").why == "before: the lock file does not say"
     assert [t.name for t in pair.known] == ["kernels", "copies", "fills"]
+
+
+def test_where_graphs_break_that_did_not_is_told_although_lines_have_moved():
+    at = [
+        Break("f.py", n, "step", reason) for n, reason in ((5, "print"), (9, "print"), (12, "item"))
+    ]
+    before = capture("compile", ("k", "kernel", None, 1), breaks=tuple(at[:1]))
+    pair = compared(before, replace(before, breaks=(replace(at[0], line=7), *at[1:])))
+    assert pair.breaks == tuple(at[1:])
+    assert total(pair, "graph_breaks") == (1, 3)
+    assert compared(before, before).breaks == ()
+    assert compared(replace(before, breaks=None), before).breaks == ()
+
+
+def test_eager_code_has_no_graph_that_could_break():
+    eager = capture("eager", ("k", "kernel", None, 1))
+    assert not compared(eager, eager).total("graph_breaks").applies
+    mine = capture("compile", ("k", "kernel", None, 1))
+    assert compared(mine, mine).total("graph_breaks").applies
+    assert compared(replace(mine, name="???"), mine).total("graph_breaks").applies

@@ -8,6 +8,7 @@ from pathlib import Path
 from kernelcount.allowances import parse
 from kernelcount.differing import between
 from kernelcount.model import (
+    Break,
     Capture,
     Diff,
     Note,
@@ -108,3 +109,14 @@ def sourced() -> Diff:
     before = replace(compiled(), provenance=Provenance(tuple(origins[:1])))
     after = capture("compile", *ran, provenance=Provenance(tuple(origins)))
     return _diff(_sides(before), _sides(after), kernels="+0")
+
+
+def broken_graph() -> Diff:
+    """A print breaks the graph, and a kernel is two."""
+    before = replace(compiled(), breaks=())
+    ran = (
+        ("triton_poi_fused_add_0", "kernel", None, 9),
+        ("triton_poi_fused_relu_0", "kernel", None, 9),
+    )
+    at = Break("src/model.py", 6, "step", "print")
+    return _diff(_sides(before), _sides(capture("compile", *ran, breaks=(at,))), breaks="+0")

@@ -366,3 +366,13 @@ def test_a_regression_is_annotated_at_the_line_of_what_is_new():
         "::error file=model.py,line=8,title=base.json → head.json%2C compile"
     )
     assert annotation.endswith("%0Anew: triton_poi_fused_gelu_1 model.py:8 +1")
+
+
+def test_a_new_graph_break_is_said_and_annotated_at_its_line():
+    screen = render(diffs.broken_graph(), form="table")
+    assert "note: new: graph break at model.py:6 (print).\n" in screen
+    (annotation, _) = render(diffs.broken_graph(), form="github").splitlines()
+    assert annotation.startswith("::error file=src/model.py,line=6,title=")
+    assert "0 before, +0 allowed%0Anew: graph break at model.py:6 (print)%0Anew: " in annotation
+    (variant,) = json.loads(render(diffs.broken_graph(), form="json"))["variants"]
+    assert [(b["line"], b["reason"]) for b in variant["breaks"]] == [(6, "print")]

@@ -56,6 +56,10 @@ def _variant(pair: Pair) -> dict[str, Any]:
         "figures": {_key(t.name): _values(t) for t in pair.known},
         "call_speed": speed_of(pair.call_speed),
         "kernel_speed": _without_interval(pair.kernel_speed),
+        "breaks": [
+            {"file": b.file, "line": b.line, "function": b.function, "reason": b.reason}
+            for b in pair.breaks
+        ],
         "notes": [{"code": n.code, "detail": n.detail} for n in pair.notes],
     }
 

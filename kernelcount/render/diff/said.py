@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 
-from kernelcount.model import Change, Decision, Diff, Pair
+from kernelcount.model import Break, Change, Decision, Diff, Pair, Place
 from kernelcount.noise import SAME_TIME
 from kernelcount.render.answer import Statement
 from kernelcount.render.diff import facts
@@ -129,12 +130,19 @@ def noise(pairs: Sequence[Pair]) -> str:
     return ONE_CALL if any(p.kernel_speed for p in pairs) else ""
 
 
+def broken_at(at: Break) -> str:
+    """Where a graph breaks, and what breaks it."""
+    line = "" if at.line is None else f":{at.line}"
+    return f"graph break at {PurePath(at.file).name}{line} ({at.reason})"
+
+
 def notes(diff: Diff) -> list[str]:
     """What has to be known of the variants, each once, with those that it is about."""
     about: dict[str, list[str]] = {}
     for pair in diff.pairs:
-        for note in pair.notes:
-            about.setdefault(prose(note.detail), []).append(clean(pair.name))
+        breaks = [f"new: {broken_at(at)}" for at in pair.breaks]
+        for detail in (*breaks, *(note.detail for note in pair.notes)):
+            about.setdefault(prose(detail), []).append(clean(pair.name))
     every = len(diff.pairs)
     return [
         text if len(names) == every else f"{joined(names)}: {text}" for text, names in about.items()
@@ -189,15 +197,19 @@ def _finding(diff: Diff, decision: Decision) -> Finding:
     why = pair.unknown if pair and pair.unknown else decision.why
     message = decided(decision) + (f": {' '.join(why.split())}" if why else "")
     broken = decision.status == "broken"
-    changes = pair.changes if pair and broken else ()
-    appeared = [c for c in changes if facts.word(c) in ("new", "more", "slower")]
+    changes, breaks = (pair.changes, pair.breaks) if pair and broken else ((), ())
+    appeared = [c for c in changes if facts.word(c) in ("new", "more", "slower")][:LISTED]
+    places = [
+        *(Place(at.file, at.line) for at in breaks if at.line is not None),
+        *(place for c in appeared for place in c.places[:1]),
+    ]
     return Finding(
         _group(diff),
         f"{decision.variant}: --max-{decision.allowance.name} {decision.allowance.text}",
         decision.status,
         "" if decision.status == "kept" else message,
-        tuple(map(_detail, appeared[:LISTED])),
-        tuple(dict.fromkeys(place for c in appeared[:LISTED] for place in c.places[:1])),
+        (*(f"new: {broken_at(at)}" for at in breaks), *map(_detail, appeared)),
+        tuple({(place.file, place.line): place for place in places}.values()),
         allowed=diff.allow_undecided and not unknown,
     )
 
