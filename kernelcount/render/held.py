@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kernelcount.errors import NotMeasuredError
 from kernelcount.model import Checked, Held, Place
@@ -22,14 +22,14 @@ def findings(checked: Checked) -> Findings:
     names = [_name(held) for held in checked.held]
     often = Counter((h.target, name) for h, name in zip(checked.held, names, strict=True))
     every = []
-    shown: set[tuple[str, str, tuple[str, ...]]] = set()
+    shown: set[tuple[str, str, Place]] = set()
     for held, name in zip(checked.held, names, strict=True):
         alone = often[held.target, name] == 1
-        cause = (held.target, held.variant, held.details)
-        places = list(dict.fromkeys(_places(held)))
-        if cause in shown:  # a limit and a lock file have the same cause: it is shown once
-            del places[1:]
-        shown |= {cause} if held.status != "kept" else set()
+        own, *lines = dict.fromkeys(_places(held))
+        # Limits and the lock file of a variant have the same cause: its line is shown once.
+        causes = {place: (held.target, held.variant, place) for place in lines}
+        places = [own, *(place for place, cause in causes.items() if cause not in shown)]
+        shown |= set(causes.values()) if held.status != "kept" else set()
         every.append(
             Finding(
                 held.target,
@@ -70,13 +70,18 @@ def _blocks(checked: Checked) -> Iterator[str]:
     yield f"**{escape(head)}: {escape(summary(checked))}**"
     bad = sorted((h for h in checked.held if h.status != "kept"), key=lambda h: h.status)
     if bad:
-        yield table([["", "target", "variant", "", "budget"], *map(_row, bad)], "lllll")
+        yield table([["", "target", "variant", "", "budget"], *_rows(bad)], "lllll")
     yield "\n".join(f"- {escape(prose(note.detail))}" for note in checked.notes)
     yield "\n".join(f"- written: {escape(text)}" for text in checked.written)
 
 
-def _row(held: Held) -> list[str]:
-    said = "<br>".join(map(escape, (sentence(held), *held.details)))
-    where = f"{held.file}:{held.line}"
-    names = (target_name(held.target), held.variant)
-    return [held.status, *map(escape, names), said, escape(where)]
+def _rows(bad: Sequence[Held]) -> Iterator[list[str]]:
+    """A row for each; a detail that a row above has of the same variant is not said again."""
+    told: set[tuple[str, str, str]] = set()
+    for held in bad:
+        details = [d for d in held.details if (held.target, held.variant, d) not in told]
+        told |= {(held.target, held.variant, d) for d in details}
+        said = "<br>".join(map(escape, (sentence(held), *details)))
+        where = f"{held.file}:{held.line}"
+        names = (target_name(held.target), held.variant)
+        yield [held.status, *map(escape, names), said, escape(where)]
