@@ -68,23 +68,11 @@ def changed(
 ) -> Change | None:
     """How it differs from what is recorded for the same setup; None where nothing is.
 
-    `lines`: of kernels by name the line of code that they are of, to be said of new ones.
+    `lines`: the source lines of kernels that are known, by name.
     """
     same = (e for e in _of_same(now, recorded) if not _differing(now, e))
     entry = next(same, None)
     return None if entry is None else Change(entry, tuple(_differences(now, entry, lines or {})))
-
-
-def lines_of(outcome: Outcome) -> dict[str, str]:
-    """The first line of code that each kernel is of, by its name, as far as it is known."""
-    if not isinstance(outcome, Capture):
-        return {}
-    found: dict[str, str] = {}
-    for (name, _, activity), of_row in sources.of_rows(outcome).items():
-        if activity == "kernel" and of_row.places:
-            place = of_row.places[0]
-            found.setdefault(name, f"{place.file}:{place.line}")
-    return found
 
 
 def nearest(now: Entry, recorded: Iterable[Entry]) -> tuple[Entry, str] | None:
@@ -100,6 +88,18 @@ def nearest(now: Entry, recorded: Iterable[Entry]) -> tuple[Entry, str] | None:
 def differences(now: Entry, entry: Entry) -> tuple[str, ...]:
     """What was launched otherwise, a line each."""
     return tuple(_differences(now, entry, {}))
+
+
+def lines_of(outcome: Outcome) -> dict[str, str]:
+    """The first source line of each kernel, by its name, where it is known."""
+    if not isinstance(outcome, Capture):
+        return {}
+    rows = sources.of_rows(outcome).items()
+    return {
+        name: f"{Path(known.places[0].file).name}:{known.places[0].line}"
+        for (name, _, _), known in rows
+        if known.places
+    }
 
 
 def _of_same(now: Entry, recorded: Iterable[Entry]) -> Iterator[Entry]:
@@ -120,8 +120,7 @@ def _differences(now: Entry, entry: Entry, lines: Mapping[str, str]) -> Iterator
     after, before = dict(now.kernels), dict(entry.kernels)
     for name, n in after.items():
         if name not in before:
-            where = f"   {lines[name]}" if name in lines else ""
-            yield f"new: {name}{_several(n)}{where}"
+            yield f"new: {name}{_several(n)}   {lines.get(name, '')}".rstrip()
     for name, n in before.items():
         if name not in after:
             yield f"gone: {name}{_several(n)}"

@@ -16,8 +16,12 @@ from kernelcount.model import (
     Capture,
     Environment,
     Note,
+    Origin,
     Paper,
+    Place,
+    Provenance,
     Recompilation,
+    Source,
     Target,
     Timing,
     Unmeasured,
@@ -262,11 +266,13 @@ def test_what_was_seen_is_recorded_and_held_from_then_on(check):
 def test_kernels_that_appear_and_vanish_break_the_lock_and_are_named(check):
     update(check, EAGER, FUSION)
     split = capture("compile", ("triton_a", "kernel", None, 1), ("triton_b", "kernel", None, 1))
+    source = Source((Origin("add", Place("/home/me/t.py", 5)),))
+    split = replace(split, provenance=Provenance((source, None)))
     checked = check(BOTH, EAGER, split, environment=SM_90)
     limit, lock = checked.held[1], checked.held[3]
     assert (limit.status, lock.status, lock.limit) == ("broken", "broken", "lock")
     assert (lock.file, lock.line) == ("kernelcount.lock", 4)
-    changes = ("new: triton_a", "new: triton_b", f"gone: {FUSED}")
+    changes = ("new: triton_a   t.py:5", "new: triton_b", f"gone: {FUSED}")
     assert limit.details == lock.details == changes
     assert lock.why == "it launches other kernels than are recorded"
 
