@@ -953,7 +953,8 @@ class Held:
     `bounds` None: the limit is no number. `unit`: ``bytes``, ``ns``, ``x`` or "".
 
     `why` is one sentence: why it is undecided, or what is wrong beyond the figures. `details` are
-    lines that help to find the cause, such as ``new: triton_poi_fused_gelu_1``. `basis`: where the
+    lines that help to find the cause, such as ``new: triton_poi_fused_gelu_1``, and `places` the
+    lines of code that they are about. `basis`: where the
     count is from, None where there is none. `code`: the exit code of what is undecided, 2 where the
     user's own code or budget is at fault.
     """
@@ -976,6 +977,7 @@ class Held:
     high: float | None = None
     basis: Literal["measured", "paper"] | None = None
     code: int = 3
+    places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

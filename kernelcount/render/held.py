@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -13,23 +12,19 @@ from kernelcount.render.findings import Finding, Findings
 from kernelcount.render.markdown import escape, table
 from kernelcount.render.wording import amount, plural, prose, setting, target_name
 
-# A line of code, as details name it: ``graph break at model.py:8 (print)``.
-_SOURCE = re.compile(r"(?<![\w./\\-])((?:[\w.-]+[/\\])*[\w.-]+\.py):(\d+)\b")
-
 
 def findings(checked: Checked) -> Findings:
     """Every limit of every budget, each with the line of the budget and those of the code."""
     names = [_name(held) for held in checked.held]
     often = Counter((h.target, name) for h, name in zip(checked.held, names, strict=True))
     every = []
-    shown: set[tuple[str, str, Place]] = set()
+    shown: set[tuple[str, str, str, int]] = set()
     for held, name in zip(checked.held, names, strict=True):
         alone = often[held.target, name] == 1
-        own, *lines = dict.fromkeys(_places(held))
         # Limits and the lock file of a variant have the same cause: its line is shown once.
-        causes = {place: (held.target, held.variant, place) for place in lines}
-        places = [own, *(place for place, cause in causes.items() if cause not in shown)]
-        shown |= set(causes.values()) if held.status != "kept" else set()
+        causes = {(held.target, held.variant, p.file, p.line): p for p in held.places}
+        places = [p for cause, p in causes.items() if cause not in shown]
+        shown |= causes.keys()
         every.append(
             Finding(
                 held.target,
@@ -37,7 +32,7 @@ def findings(checked: Checked) -> Findings:
                 held.status,
                 "" if held.status == "kept" else sentence(held),
                 () if held.status == "kept" else held.details,
-                tuple(places),
+                (Place(held.file, held.line), *places),
                 allowed=checked.allow_undecided and held.code == NotMeasuredError.code,
             )
         )
@@ -50,13 +45,6 @@ def _name(held: Held) -> str:
     limit = held.limit.replace("_", " ")
     at = f" at {amount(held.size)}" if held.size is not None else ""
     return f"{held.variant}: {limit}{at}" if held.variant else f"{limit}{at}"
-
-
-def _places(held: Held) -> Iterator[Place]:
-    yield Place(held.file, held.line)
-    for text in (held.why, *held.details):
-        for path, line in _SOURCE.findall(text):
-            yield Place(path, int(line))
 
 
 def markdown(checked: Checked) -> str:

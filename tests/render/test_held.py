@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from kernelcount.model import Bounds, Checked, Environment, Held, Note
+from kernelcount.model import Bounds, Checked, Environment, Held, Note, Place
 from kernelcount.render.check import FORMS, render
 from kernelcount.render.held import findings
 
@@ -27,7 +27,8 @@ def held(limit="kernels", status="broken", **given):
 
 def checked(*more, **given) -> Checked:
     """Two limits kept, one broken, one undecided."""
-    broken = held(details=("new: triton_poi_fused_gelu_1", "graph break at ln.py:8 (print)"))
+    details = ("new: triton_poi_fused_gelu_1", "graph break at ln.py:8 (print)")
+    broken = held(details=details, places=(Place("src/ln.py", 8),))
     speedup = held(
         "speedup", "undecided", actual=None, why="it needs a GPU: on paper nothing runs", line=8
     )
@@ -49,7 +50,7 @@ def test_annotations_stand_at_the_budgets_line_and_at_the_line_of_code():
         render(checked(), form="github")
         == """\
 ::error file=budgets/ln.yaml,line=6,title=ln.py%3Aln_bias_gelu%2C compile%3A kernels%3A broken::kernels 2, allowed at most 1%0Anew: triton_poi_fused_gelu_1%0Agraph break at ln.py:8 (print)
-::error file=ln.py,line=8,title=ln.py%3Aln_bias_gelu%2C compile%3A kernels%3A broken::kernels 2, allowed at most 1%0Anew: triton_poi_fused_gelu_1%0Agraph break at ln.py:8 (print)
+::error file=src/ln.py,line=8,title=ln.py%3Aln_bias_gelu%2C compile%3A kernels%3A broken::kernels 2, allowed at most 1%0Anew: triton_poi_fused_gelu_1%0Agraph break at ln.py:8 (print)
 ::warning file=budgets/ln.yaml,line=8,title=ln.py%3Aln_bias_gelu%2C compile%3A speedup%3A undecided::speedup: it needs a GPU: on paper nothing runs
 1 kept, 1 broken, 1 undecided
 """
@@ -69,7 +70,7 @@ def test_every_limit_is_a_test_case_and_what_is_broken_fails():
 new: triton_poi_fused_gelu_1
 graph break at ln.py:8 (print)
 budgets/ln.yaml:6
-ln.py:8</failure>
+src/ln.py:8</failure>
     </testcase>
     <testcase classname="ln.py:ln_bias_gelu" name="compile: speedup">
       <error message="speedup: it needs a GPU: on paper nothing runs" type="undecided">speedup: it needs a GPU: on paper nothing runs
@@ -99,7 +100,7 @@ def test_the_summary_of_a_job_has_what_is_not_kept_in_a_table():
 
 
 def test_what_a_limit_and_a_lock_file_both_find_is_shown_once_at_its_line_of_code():
-    cause = {"details": ("new: triton_poi_fused_gelu_1   src/ln.py:9",)}
+    cause = {"places": (Place("src/ln.py", 9),), "details": ("new: x   ln.py:9",)}
     lock = replace(held("lock", actual=None, bounds=None, **cause), file="kernelcount.lock", line=4)
     *lines, _ = render(Checked((held(**cause), lock)), form="github").splitlines()
     assert [line.partition(",title")[0] for line in lines] == [
