@@ -16,7 +16,8 @@ from . import samples
 
 SHARED = {
     "__init__", "answer", "breaks", "counters", "explain", "figures", "fusion", "layout", "lines",
-    "listing", "names", "origins", "paper", "remedies", "sheet", "sweep", "verdict", "wording",
+    "listing", "names", "origins", "paper", "remedies", "sheet", "sweep", "syncs", "verdict",
+    "wording",
 }  # fmt: skip
 # Of another command's result, and pictures.
 ELSEWHERE = {"check", "doctor", "plot", "image", "findings", "github", "junit", "held"}
