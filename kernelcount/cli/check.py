@@ -17,7 +17,7 @@ def check(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[PATH]...",
+            metavar="PATH",
             help="Budgets, or folders of them. Default: scenarios/ and the current folder.",
             show_default=False,
         ),
