@@ -32,7 +32,7 @@ from kernelcount.model import (
     Verdict,
     note_codes,
 )
-from kernelcount.noise import SAME_TIME
+from kernelcount.noise import same_time
 from kernelcount.render.wording import clean, duration, percent, plural, ratio, setting, size
 from kernelcount.sources import Key, OfRow
 
@@ -441,11 +441,6 @@ def change(base: Figures, other: Figures) -> str:
 def timed(base: Figures, other: Figures) -> bool:
     """Whether the kernel times of both are whole and may be held against each other."""
     return all(e.comparable and e.kernel_time_ns and not e.untimed for e in (base, other))
-
-
-def same_time(before: int, after: int) -> bool:
-    """Whether two kernel times are too near each other to tell them apart."""
-    return abs(before - after) < SAME_TIME * max(before, after)
 
 
 def same_rows(one: Figures, other: Figures) -> bool:
