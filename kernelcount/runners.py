@@ -21,7 +21,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -30,6 +30,9 @@ from kernelcount import boot, worker
 from kernelcount.errors import Interrupted, KernelcountError, NotMeasuredError
 from kernelcount.model import Environment, Job, Outcome, Target, Unmeasured
 from kernelcount.traces import saved
+
+if TYPE_CHECKING:
+    from kernelcount.inhand import InHand
 
 _GRACE = 3.0  # seconds for what the user's code does at exit, once all results are in
 _LOOK = 0.2  # seconds between looks whether a silent worker still lives
@@ -106,21 +109,46 @@ class Background:
         self.cancelled, self.resting = threading.Event(), threading.Event()
 
 
-def in_process(job: Job, progress: Watcher, companion: Companion | None = None) -> Results:
+def in_process(
+    job: Job,
+    progress: Watcher,
+    companion: Companion | None = None,
+    *,
+    in_hand: InHand | None = None,
+) -> Results:
     """Do the job in this process. Raises KernelcountError where it cannot be done at all.
 
     ``sys.argv`` and the current folder are as they were afterwards, whatever the user's code did.
+
+    `in_hand`: the caller's own function, in place of what the job's spec names. What it raises is
+    raised here as it is, and what it prints while it is timed is thrown away.
     """
     results = Results(job)
     listener = _Listener(results, progress, companion)
     argv, folder = sys.argv, Path.cwd()
     try:
         while (first := _first_left(results)) is not None:
-            worker.perform(job, first, listener.take)
+            if in_hand is None:
+                worker.perform(job, first, listener.take)
+            else:
+                worker.perform(job, first, listener.take, None, _quiet, in_hand)
     finally:
         sys.argv = argv
         os.chdir(folder)
+        if in_hand is not None:
+            in_hand.back()
     return results
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Throw away what Python code prints; the descriptors are the caller's, and left alone."""
+    with (
+        Path(os.devnull).open("w") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):
+        yield
 
 
 def in_worker(

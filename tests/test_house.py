@@ -29,7 +29,7 @@ LAYERS = (
     },
     {"launches"},
     {"timeline", "operations", "paper", "probes", "state"},
-    {"reading"},
+    {"inhand", "reading"},
     {"capture", "examination"},
     {"together"},
     {"remedies"},
@@ -37,12 +37,14 @@ LAYERS = (
     {"runners"},
     {"beside", "ncu"},
     {"app"},
+    {"results"},
+    {"api"},
     {"cli"},
     {"__main__"},
 )
 TORCH = {
-    "capture", "devices", "examination", "inputs", "nesting", "paper", "probes", "remedies",
-    "state", "target", "together", "variants", "worker",
+    "capture", "devices", "examination", "inhand", "inputs", "nesting", "paper", "probes",
+    "remedies", "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")

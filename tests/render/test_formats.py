@@ -18,7 +18,7 @@ SHARED = {
     "__init__", "answer", "counters", "figures", "layout", "listing", "names", "paper", "remedies",
     "sheet", "sweep", "verdict", "wording",
 }  # fmt: skip
-ELSEWHERE = {"doctor", "plot", "image"}  # of another command's result, and pictures
+ELSEWHERE = {"doctor", "html", "plot", "image"}  # of another command, of notebooks, and pictures
 
 
 def test_every_file_of_the_folder_is_a_format_or_shared_by_them():
