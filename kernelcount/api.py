@@ -21,7 +21,8 @@ Function = Callable[..., object]
 _OPTIONS = """
     Options, for all of these by keyword alone:
 
-    - `kwargs`: keyword arguments of `fn` (functools.partial does the same).
+    - `kwargs`: keyword arguments of `fn` (functools.partial does the same); ``{}`` where it is to be
+      called with nothing although it would take something.
     - `device`: ``cuda``, ``cuda:1``, ``xpu``, ``cpu`` or ``paper``. Default: the GPU here; without
       one, paper. `gpu`: the card that paper is for, by default H200.
     - `backward`: go backward too; `no_grad`: call it under torch.no_grad(); `evaluate`: put the
@@ -171,7 +172,7 @@ def _in_hand(
             "timeout: a call in your own process cannot be ended; name the function by a string,"
             " 'path/to/file.py:name', and it has one of its own"
         )
-    given = Arguments(args, dict(kwargs or {})) if args or kwargs else None
+    given = None if kwargs is None and not args else Arguments(args, dict(kwargs or {}))
     made = {k: options[k] for k in ("size", "inputs", "maker", "dtype") if options[k]}
     if given and made:
         raise UsageError(f"{', '.join(made)}: the arguments are given, so that none are made")
