@@ -45,9 +45,26 @@ if TYPE_CHECKING:
 WHERE = signal.SIGUSR1 if hasattr(signal, "SIGUSR1") else None
 """Asks a worker to write down where it is, before it is ended."""
 
+LOWEST = 19
+"""The priority that gives way to all others (nice)."""
+
 _LONGEST_LINE = 300  # characters of an exception's text in a reason
 _LONGEST_TEXT = 8000  # characters of an exception with its frames
 _MOST_LINES = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a worker process begins with: the folder of its job, and the step to begin at.
+
+    `variables` are its environment. `quiet`: it works in the background, at the lowest priority,
+    and what it prints is thrown away.
+    """
+
+    folder: str
+    first: int
+    variables: dict[str, str]
+    quiet: bool = False
 
 
 class Loading(msgspec.Struct, tag="loading"):
