@@ -21,8 +21,8 @@ Function = Callable[..., object]
 _OPTIONS = """
     Options, for all of these by keyword alone:
 
-    - `kwargs`: keyword arguments of `fn` (functools.partial does the same); ``{}`` where it is to be
-      called with nothing although it would take something.
+    - `kwargs`: keyword arguments of `fn`, as functools.partial gives them, too. ``{}``: it is
+      called with nothing, although it would take something.
     - `device`: ``cuda``, ``cuda:1``, ``xpu``, ``cpu`` or ``paper``. Default: the GPU here; without
       one, paper. `gpu`: the card that paper is for, by default H200.
     - `backward`: go backward too; `no_grad`: call it under torch.no_grad(); `evaluate`: put the

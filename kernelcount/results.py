@@ -25,6 +25,7 @@ from kernelcount.model import (
     Unmeasured,
     Verdict,
 )
+from kernelcount.rules import DOUBTED
 
 if TYPE_CHECKING:
     from kernelcount.app import Answer
@@ -36,12 +37,12 @@ _ONLY_PAPER = "device='paper' tells"
 _NOT_TIMED = "no calls were timed; seconds=1 has them timed where something runs"
 
 
-class Counted(int):
+class Whole(int):
     """A count that knows what it is of, so that a failed assertion can show it."""
 
     of: Count
 
-    def __new__(cls, value: int, of: Count) -> Counted:
+    def __new__(cls, value: int, of: Count) -> Whole:
         """The count `value`, of `of`."""
         made = super().__new__(cls, value)
         made.of = of
@@ -306,9 +307,10 @@ class Count(Result):
     def _count(self, what: str, value: int | None, why: str) -> int:
         """The same of what a call runs, which two calls in a row must agree on."""
         known = self._known(what, value, why)
-        if self.stable is False:
-            self._unknown(what, self._noted("unstable", "repeated calls launch different kernels"))
-        return Counted(known, self)
+        for note in self.notes:
+            if note.code in DOUBTED:
+                self._unknown(what, note.detail)
+        return Whole(known, self)
 
     def _exact(self) -> int:
         """The kernels, known to the last one. Raises NotMeasuredError."""

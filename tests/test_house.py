@@ -39,9 +39,9 @@ LAYERS = (
     {"beside", "ncu", "warm"},
     {"app"},
     {"results"},
-    {"api"},
+    {"api", "holding"},
     {"cli"},
-    {"__main__"},
+    {"__main__", "pytest_plugin"},
 )
 TORCH = {
     "capture", "devices", "examination", "inhand", "inputs", "nesting", "paper", "probes",
