@@ -112,9 +112,7 @@ class Alongside:
 
     def _do(self, job: Job) -> None:
         try:
-            self._results = in_worker(
-                job, self._note, background=self._told, start=self._start
-            )
+            self._results = in_worker(job, self._note, background=self._told, start=self._start)
         except BaseException as error:  # noqa: BLE001  it is raised where the result is asked for
             self._error = error
 

@@ -38,13 +38,19 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What the numbers depend on. None: not known, as in a trace that does not say."""
+    """What the numbers depend on. None: not known, as in a trace that does not say.
+
+    `architecture` is the GPU's, such as ``sm_90``; `libraries` are those that launch kernels, with
+    their versions, where they can be told.
+    """
 
     device: str | None = None
     kind: str | None = None
     torch: str | None = None
     triton: str | None = None
     kernelcount: str | None = None
+    architecture: str | None = None
+    libraries: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -805,7 +811,8 @@ class Checked:
     """All that a renderer of `check` sees: every limit, in the order of the files.
 
     `budgets`: how many budgets these are of; `environment` None where they differ, or nothing was
-    counted. `notes` say what was not compared; `written` are the lock files that were.
+    counted. `notes` say what was not compared; `written` are the lock files that were, and
+    `unwritten` says which could not be.
     """
 
     held: tuple[Held, ...]
@@ -813,6 +820,7 @@ class Checked:
     environment: Environment | None = None
     notes: tuple[Note, ...] = ()
     written: tuple[str, ...] = ()
+    unwritten: tuple[str, ...] = ()
     allow_undecided: bool = False
 
     def count(self, status: Status) -> int:
@@ -827,7 +835,7 @@ class Checked:
         codes = {h.code for h in self.held if h.status == "undecided"}
         if self.allow_undecided:
             codes.discard(3)
-        return min(codes, default=0)
+        return 2 if self.unwritten else min(codes, default=0)
 
 
 def note_codes(notes: Iterable[Note]) -> set[str]:

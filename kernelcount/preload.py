@@ -21,7 +21,7 @@ def _warm_up() -> None:
     from kernelcount.model import Target
     from kernelcount.paper import gpu
 
-    device = gpu.of_card(None)
+    device: Any = gpu.of_card(None)
     with device.importing():
         pass
     with device.prepare():

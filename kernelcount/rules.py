@@ -15,7 +15,7 @@ from statistics import median
 from kernelcount import comparison, noise
 from kernelcount.model import Beside, Bounds, Capture, Outcome, Paper, Status, note_codes
 
-_NOTHING_RAN = "it needs a GPU: on paper nothing runs"
+_NOTHING_RAN = "needs a GPU: nothing runs on paper"
 _NO_KERNELS = "no GPU was involved"
 
 DOUBTED = ("incomplete", "doubtful-values", "late-environment", "unstable")
@@ -89,12 +89,12 @@ def status(reading: Reading, bounds: Bounds) -> Status:
 def read(name: str, counted: Counted) -> Reading:
     """What a rule reads off a capture; unknown where the capture casts doubt on it."""
     rule = RULES[name]
-    if rule.of_record and (doubt := _doubt(counted.capture)):
-        return Reading(reason=doubt)
+    if rule.of_record and (reason := doubt(counted.capture)):
+        return Reading(reason=reason)
     return rule.read(counted)
 
 
-def _doubt(capture: Capture) -> str:
+def doubt(capture: Capture) -> str:
     """Why the record of a call is not to be believed; "" where it is."""
     for note in capture.notes:
         if note.code in DOUBTED:
@@ -231,7 +231,7 @@ def _recompiles(counted: Counted) -> Reading:
 
 def _peak_memory(counted: Counted) -> Reading:
     peak = counted.capture.peak_memory
-    return _unknown(_untimed(counted, "it needs a GPU")) if peak is None else _exactly(peak)
+    return _unknown(_untimed(counted, "needs a GPU")) if peak is None else _exactly(peak)
 
 
 def _untimed(counted: Counted, otherwise: str) -> str:
@@ -307,10 +307,11 @@ RULES: dict[str, Rule] = {
     "transfers": Rule("how often the largest array crosses GPU memory", _transfers, digits=1,
                       modelled=True),
     "bytes": Rule("bytes read and written", _bytes, "bytes", modelled=True),
-    "graph_breaks": Rule("breaks in the compiled code", _number_of("breaks", "graph breaks were not looked for"),
+    "graph_breaks": Rule("breaks in the compiled code",
+                         _number_of("breaks", "not looked for"),
                          of_record=False),
     "recompiles": Rule("graphs compiled after the first call", _recompiles, of_record=False),
-    "syncs": Rule("waits of the CPU for the GPU", _number_of("syncs", "waits were not looked for"),
+    "syncs": Rule("waits of the CPU for the GPU", _number_of("syncs", "not looked for"),
                   of_record=False),
     "peak_memory": Rule("bytes held at the peak, above the inputs", _peak_memory, "bytes",
                         of_record=False, timed=True),

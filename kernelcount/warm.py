@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from multiprocessing import connection, forkserver, process
 from pathlib import Path
 from types import ModuleType
