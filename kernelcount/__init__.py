@@ -1,10 +1,11 @@
 """kernelcount: count the GPU kernels that a PyTorch function launches.
 
-    from kernelcount import compare, count, read
+    from kernelcount import check, compare, count, read
 
     count(fn, x).kernels            # a number, or NotMeasuredError with the reason
     print(compare(fn, x))           # eager beside torch.compile, as the CLI shows it
     read("trace.json.gz")[0].kernels
+    assert check("budgets/")        # every limit is kept
 
 `import kernelcount` loads nothing: torch comes with the first count.
 """
@@ -15,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kernelcount.api import check as check
     from kernelcount.api import compare as compare
     from kernelcount.api import count as count
     from kernelcount.api import read as read
@@ -23,13 +25,16 @@ if TYPE_CHECKING:
     from kernelcount.errors import UnreadableError as UnreadableError
     from kernelcount.errors import UsageError as UsageError
     from kernelcount.errors import UserCodeError as UserCodeError
+    from kernelcount.model import Checked as Checked
     from kernelcount.model import Environment as Environment
+    from kernelcount.model import Held as Held
     from kernelcount.model import Note as Note
     from kernelcount.model import Numerics as Numerics
     from kernelcount.model import Row as Row
     from kernelcount.model import Speed as Speed
     from kernelcount.model import Target as Target
     from kernelcount.model import Verdict as Verdict
+    from kernelcount.results import Checking as Checking
     from kernelcount.results import Comparison as Comparison
     from kernelcount.results import Count as Count
     from kernelcount.results import Reading as Reading
@@ -37,12 +42,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "api": ("compare", "count", "read"),
+    "api": ("check", "compare", "count", "read"),
     "errors": (
         "KernelcountError", "NotMeasuredError", "UnreadableError", "UsageError", "UserCodeError",
     ),
-    "model": ("Environment", "Note", "Numerics", "Row", "Speed", "Target", "Verdict"),
-    "results": ("Comparison", "Count", "Reading"),
+    "model": (
+        "Checked", "Environment", "Held", "Note", "Numerics", "Row", "Speed", "Target", "Verdict",
+    ),
+    "results": ("Checking", "Comparison", "Count", "Reading"),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

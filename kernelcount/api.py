@@ -14,7 +14,7 @@ from typing import Any
 
 from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.model import Job
-from kernelcount.results import Comparison, Count, Reading, counts_of
+from kernelcount.results import Checking, Comparison, Count, Reading, counts_of
 
 Function = Callable[..., object]
 
@@ -114,6 +114,39 @@ def read(
 
     answer = app.read([Path(p) for p in (path, *more)], region, lambda *_: None)
     return Reading(answer.report, answer.said, counts=counts_of(answer, {}))
+
+
+def check(
+    *paths: str | os.PathLike[str],
+    device: str | None = None,
+    gpu: str | None = None,
+    seconds: float = 1.0,
+    timeout: float | None = None,
+    update: bool = False,
+    allow_undecided: bool = False,
+) -> Checking:
+    """Hold the budgets (YAML) in these files and folders; by default as the command line does.
+
+    Each target runs in a process of its own. It is true where all limits are kept, and no limit
+    that could not be decided is. `device` and `gpu` outrank what budgets say; calls are timed for
+    `seconds` where a limit is about it; `timeout` is in seconds, for each variant. `update` writes
+    what was launched to ``kernelcount.lock`` beside the budgets.
+
+    Raises UsageError that says what is wrong in which file.
+    """
+    from kernelcount import app, beside, checking, warm
+
+    budgets = app.budgets([Path(p) for p in paths])
+    said: list[str] = []
+    checked = app.check(
+        budgets,
+        warm.in_fork,
+        lambda _: None,
+        checking.Options(device, gpu, timeout, seconds, update, allow_undecided),
+        lambda _, texts: said.extend(texts),
+        lambda job: beside.OnPaper(job, partial(beside.Alongside, start=warm.forked)),
+    )
+    return Checking(checked, tuple(said))
 
 
 def _counted(

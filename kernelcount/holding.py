@@ -1,18 +1,25 @@
-"""Budgets of tests: limits that a marker names, held against what the test has counted."""
+"""Budgets of tests: the limits that markers name, held against what a test has counted."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping, Sequence
+import fcntl
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from math import isfinite
+from pathlib import Path
 from typing import Any
 
-from kernelcount import rules
-from kernelcount.errors import UsageError
-from kernelcount.model import Bounds, Capture, Held, Outcome
+from kernelcount import checking, lockfile, nodes, variants
+from kernelcount.budget import Budget
+from kernelcount.limits import OVER, Limit, bounds
+from kernelcount.model import Checked, Job, Report
+from kernelcount.nodes import Node, Place, Scalar
+from kernelcount.render import check as render
 from kernelcount.render import wording
 from kernelcount.results import Count
+from kernelcount.rules import RULES
 
 OPTIONS = (
     "device", "gpu", "backward", "no_grad", "evaluate", "seconds", "reference", "cold", "size",
@@ -20,161 +27,116 @@ OPTIONS = (
 )  # fmt: skip
 """What a marker may say of how to count, beside limits."""
 
-Limits = dict[str, Bounds]
-
 
 @dataclass(frozen=True)
-class Budget:
-    """What a marker asks for: limits by variant, in order, and how to count."""
+class Marked:
+    """What the markers of a test ask for: limits, and how to count. `place`: where the test is."""
 
-    limits: dict[str, Limits]
-    options: dict[str, Any]
+    place: Place
+    limits: tuple[Limit, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
 
     @property
-    def variants(self) -> list[str]:
-        """All that it takes to decide it: eager, what speedups are over, and what has limits."""
-        over = [b.over for limits in self.limits.values() for b in limits.values() if b.over]
-        return list(dict.fromkeys(("eager", *over, *self.limits)))
+    def limited(self) -> tuple[str, ...]:
+        """The variants that have limits."""
+        return tuple(dict.fromkeys(limit.variant for limit in self.limits))
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """All that it takes to decide: eager, what speedups are over, and what has limits."""
+        over = (limit.bounds.over for limit in self.limits if limit.bounds.over)
+        return tuple(dict.fromkeys((OVER, *over, *self.limited)))
 
     @property
     def is_timed(self) -> bool:
         """Whether calls must be timed for it."""
-        return any(rules.RULES[name].timed for limits in self.limits.values() for name in limits)
+        return any(limit.rule.timed for limit in self.limits)
 
 
-def budget(*markers: Mapping[str, Any]) -> Budget:
+def marked(place: Place, *markers: Mapping[str, Any]) -> Marked:
     """Read the keywords of markers, those of the test after those of its class and module.
 
     They are limits, options, and a mapping of limits for a variant. Limits without a variant are
-    those of `variant`, eager by default; ``budget={...}`` takes variants whose names are no Python
-    names. Raises UsageError that names the word that is wrong, or where a marker says nothing.
+    those of `variant`, eager by default; ``budget={...}`` takes variants whose names are no names
+    in Python. A limit is written as in YAML. Raises UsageError that names what is wrong.
     """
-    limits: dict[str, Limits] = {}
+    limits: dict[tuple[str, str], Limit] = {}
     options: dict[str, Any] = {}
     for marker in markers:
         if not marker:
-            raise UsageError("it has no limit: write kernels=1, or compile={'kernels': 1}")
+            raise place.error("it has no limit: write kernels=1, or compile={'kernels': 1}")
         given = dict(marker)
-        alone = given.pop("variant", "eager")
+        alone = given.pop("variant", OVER)
         asked: dict[str, Any] = dict(given.pop("budget", {}))
         options |= {name: given.pop(name) for name in OPTIONS if name in given}
         for name, value in given.items():
-            if isinstance(value, Mapping) and name not in rules.RULES:
+            if isinstance(value, Mapping) and name not in RULES:
                 asked[name] = {**asked.get(name, {}), **value}
             else:
                 asked[alone] = {**asked.get(alone, {}), name: value}
         for variant, wanted in asked.items():
-            limits[variant] = limits.get(variant, {}) | _limits(variant, wanted)
-    return Budget(limits, options)
+            limits |= {(variant, limit.name): limit for limit in _limits(place, variant, wanted)}
+    return Marked(place, tuple(limits.values()), tuple(options.items()))
 
 
-def _limits(variant: str, asked: Any) -> Limits:
+def _limits(place: Place, variant: str, asked: Any) -> Iterator[Limit]:
     if not isinstance(asked, Mapping) or not asked:
-        raise UsageError(f"{variant} has no limit: write limits, such as {{'kernels': 1}}")
-    found: Limits = {}
+        raise place.error(f"{variant} has no limit: write limits, such as {{'kernels': 1}}")
+    variants.parse(variant)
     for name, value in asked.items():
-        rule = rules.RULES.get(name)
-        if rule is None:
-            near = difflib.get_close_matches(name, rules.RULES, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(rules.RULES)}"
-            raise UsageError(f"{name!r} is no limit: {hint}")
-        found[name] = _bounds(name, value, measured=rule.measured)
-    return found
+        if name not in RULES:
+            raise nodes.unknown(place, "limit", name, RULES)
+        allowed, digits = bounds(name, _node(place, value))
+        yield Limit(variant, name, allowed, place, digits)
 
 
-def _bounds(name: str, value: Any, *, measured: bool) -> Bounds:
-    """A number alone is exact; what varies from run to run has `min` or `max`."""
+def _node(place: Place, value: Any) -> Node:
+    """A value of Python's as the node of YAML that is written so."""
     if isinstance(value, Mapping):
-        keys = {"min", "max", *(["over"] if name == "speedup" else [])}
-        numbers = [v for k, v in value.items() if k != "over"]
-        if not numbers or set(value) - keys or not all(map(_is_number, numbers)):
-            raise UsageError(f"{name}: write {{'max': 1}}, of {', '.join(sorted(keys))}")
-        over = value.get("over", "eager") if name == "speedup" else ""
-        return Bounds(value.get("min"), value.get("max"), over)
-    if not _is_number(value):
-        raise UsageError(f"{name}: {value!r} is not a number")
-    if measured:
-        raise UsageError(f"{name} varies from run to run: write {{'min': ...}} or {{'max': ...}}")
-    return Bounds(value, value)
+        items = {str(key): _node(place, v) for key, v in value.items()}
+        return nodes.Mapping(place, items, dict.fromkeys(items, place))
+    return Scalar(place, value if isinstance(value, str) else repr(value))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+def hold(
+    asked: Marked, target: str, report: Report, counts: Sequence[Count], *, update: bool
+) -> Checked:
+    """Hold the limits of what was counted, and what the lock file beside the test has recorded.
+
+    `update`: what was launched is recorded instead. Raises UsageError for a lock file that is none.
+    """
+    names = tuple(count.name for count in counts)
+    limits = tuple(limit for limit in asked.limits if limit.variant in names)
+    budget = Budget(asked.place, target, Job(target, variants=names), names, limits)
+    options = checking.Options(update=update)
+    with _alone(Path(asked.place.file).parent / lockfile.NAME, needed=update):
+        return checking.check([budget], lambda *_: (report, ()), options, lambda *_: None)
 
 
-def held(budget: Budget, counts: Sequence[Count], file: str, line: int) -> list[Held]:
-    """Each limit of the variants that were counted, held against them."""
-    outcomes = {c.name: c.report.outcomes[0] for c in counts}
-    found: list[Held] = []
-    for i, count in enumerate(counts):
-        for name, bounds in budget.limits.get(count.name, {}).items():
-            reading, code = _read(name, count, bounds, outcomes, first=i == 0)
-            status = rules.status(reading, bounds)
-            target = wording.target_name(count.target.spec) if count.target else count.name
-            found.append(
-                Held(
-                    file,
-                    line,
-                    target,
-                    count.name,
-                    name,
-                    status,
-                    reading.value,
-                    bounds,
-                    why=reading.reason,
-                    unit=rules.RULES[name].unit,
-                    at_least=reading.at_least,
-                    code=code,
-                )
-            )
-    return found
+@contextmanager
+def _alone(path: Path, *, needed: bool) -> Iterator[None]:
+    """Be the only process that writes this file: tests may run in several."""
+    if not needed:
+        yield
+        return
+    name = f"kernelcount-{zlib.crc32(str(path.absolute()).encode()):08x}.lock"
+    with Path(tempfile.gettempdir(), name).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
 
 
-def _read(
-    name: str, count: Count, bounds: Bounds, outcomes: Mapping[str, Outcome], *, first: bool
-) -> tuple[rules.Reading, int]:
-    outcome = outcomes[count.name]
-    if not isinstance(outcome, Capture):
-        return rules.Reading(reason=outcome.reason), outcome.code
-    run = count.report.runs[0]
-    beside = run.besides[0] if run.besides else None
-    over = outcomes.get(bounds.over) if bounds.over else None
-    return rules.read(name, rules.Counted(outcome, beside, first, over)), 3
-
-
-def sentences(found: Sequence[Held]) -> list[str]:
-    """A line for each limit that is not kept."""
-    return [_sentence(h) for h in found if h.status != "kept"]
-
-
-def _sentence(h: Held) -> str:
-    actual = "unknown" if h.actual is None else _amount(h.actual, h.unit)
-    if h.at_least and h.actual is not None:
-        actual = f"at least {actual}"
-    why = f": {h.why}" if h.why else ""
-    return f"{h.status}  {h.variant}  {h.limit} {actual}, {_allowed(h)}{why}"
-
-
-def _allowed(h: Held) -> str:
-    bounds = h.bounds or Bounds()
-    if bounds.exact is not None:
-        return f"allowed {_amount(bounds.exact, h.unit)}"
-    low = [] if bounds.low is None else [f"at least {_amount(bounds.low, h.unit)}"]
-    high = [] if bounds.high is None else [f"at most {_amount(bounds.high, h.unit)}"]
-    over = f" over {bounds.over}" if bounds.over else ""
-    return f"allowed {' and '.join([*low, *high])}{over}"
-
-
-def _amount(value: float, unit: str) -> str:
-    if unit == "ns":
-        return wording.duration(value)
-    if unit == "bytes":
-        return wording.size(round(value))
-    return f"{value:g}{unit}"
+def told(checked: Checked) -> list[str]:
+    """A line for each limit that is not kept, with what changed below it."""
+    lines: list[str] = []
+    for held in checked.held:
+        if held.status != "kept":
+            lines.append(f"{held.status:9}  {held.variant}  {render.sentence(held)}")
+            lines += (f"  {detail}" for detail in held.details)
+    return [*lines, *checked.unwritten]
 
 
 def listing(count: Count) -> list[str]:
-    """What a call runs, in a few lines: how often, by what op, under which name."""
+    """What a call runs, in a few lines: how often, by which op or under which name."""
     lines = [f"{count.name}, {wording.setting(count.environment)}:"]
     for row in count.rows:
         label, name = wording.caption(row)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from kernelcount.holding import Budget
+    from kernelcount.holding import Marked
+    from kernelcount.model import Report
     from kernelcount.results import Comparison, Count, Reading
 
 _MARK = "kernelcount"
+_WRITTEN = "kernelcount-lock"
 _COMPARE = "kernelcount.compare(fn, ...)"
 _HELP = (
     "kernelcount(kernels=1, compile={'transfers': 3}, device='paper', ...): what the counts that"
@@ -37,6 +39,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--kernelcount-allow-undecided",
         action="store_true",
         help="skip a test whose budget cannot be decided here; else it fails",
+    )
+    group.addoption(
+        "--kernelcount-update",
+        action="store_true",
+        help="write what marked tests launch to kernelcount.lock, beside them",
     )
 
 
@@ -64,8 +71,9 @@ class KernelCount:
 
     def __init__(self, node: pytest.Item, config: pytest.Config) -> None:
         self._node, self._config = node, config
-        self._budget = _budget_of(node)
-        self._seen: set[str] = set()
+        self._marked = _marked(node)
+        self._seen: list[str] = []
+        self._held = 0
 
     def __call__(
         self,
@@ -81,10 +89,10 @@ class KernelCount:
 
         options = self._options(options)
         options.pop("variants", None)
-        if self._budget is not None and len(self._budget.limits) == 1:
-            options.setdefault("variant", next(iter(self._budget.limits)))
+        if self._marked is not None and len(self._marked.limited) == 1:
+            options.setdefault("variant", self._marked.limited[0])
         count = api.count(fn, *args, kwargs=kwargs, **options)
-        self._hold([count])
+        self._hold(count.report, [count])
         return count
 
     def count(
@@ -115,10 +123,10 @@ class KernelCount:
         from kernelcount import api
 
         options = self._options(options)
-        if self._budget is not None:
-            options.setdefault("variants", self._budget.variants)
+        if self._marked is not None and self._marked.limits:
+            options.setdefault("variants", self._marked.variants)
         compared = api.compare(fn, *args, kwargs=kwargs, **options)
-        self._hold(compared.counts)
+        self._hold(compared.report, compared.counts)
         return compared
 
     def read(
@@ -132,7 +140,8 @@ class KernelCount:
     def finish(self) -> None:
         """Fail where the budget has a variant that was never counted."""
         __tracebackhide__ = True
-        left = [v for v in self._budget.limits if v not in self._seen] if self._budget else []
+        limited = self._marked.limited if self._marked else ()
+        left = [variant for variant in limited if variant not in self._seen]
         if left:
             names = ", ".join(left)
             call = f"kernelcount(fn, ..., variant={left[0]!r})" if len(left) == 1 else _COMPARE
@@ -144,34 +153,40 @@ class KernelCount:
 
     def _options(self, own: dict[str, Any]) -> dict[str, Any]:
         given = dict(own)
-        marked = self._budget.options if self._budget is not None else {}
-        for name, value in marked.items():
+        for name, value in self._marked.options if self._marked else ():
             given.setdefault(name, value)
         if "device" not in given and "gpu" not in given:
             for name in ("device", "gpu"):
                 if (value := self._config.getoption(f"kernelcount_{name}")) is not None:
                     given[name] = value
-        timed = self._budget is not None and self._budget.is_timed
+        timed = self._marked is not None and self._marked.is_timed
         given.setdefault("seconds", 1.0 if timed else 0.0)
         return given
 
-    def _hold(self, counts: Sequence[Count]) -> None:
-        """Fail or skip where a limit is not kept."""
+    def _hold(self, report: Report, counts: Sequence[Count]) -> None:
+        """Fail or skip where a limit is not kept, or what is recorded was not launched."""
         __tracebackhide__ = True
-        if self._budget is None:
+        if self._marked is None or not self._marked.limits:
             return
         from kernelcount import holding
+        from kernelcount.errors import UsageError
 
-        self._seen |= {c.name for c in counts}
-        file, line, _ = self._node.location
-        found = holding.held(self._budget, counts, file, (line or 0) + 1)
-        said = holding.sentences(found)
-        if not said:
+        self._seen += (count.name for count in counts)
+        self._held += 1
+        target = f"{self._node.path.name}::{self._node.nodeid.partition('::')[2]}"
+        target = target if self._held == 1 else f"{target} {self._held}"
+        update = bool(self._config.getoption("kernelcount_update"))
+        try:
+            checked = holding.hold(self._marked, target, report, counts, update=update)
+        except UsageError as error:
+            _refuse(f"kernelcount: {error}")
+        self._node.user_properties += ((_WRITTEN, said) for said in checked.written)
+        if not (said := holding.told(checked)):
             return
         shown = [line for count in counts for line in holding.listing(count)]
         text = "\n".join(["kernelcount: the budget is not kept", *said, "", *shown])
         allowed = self._config.getoption("kernelcount_allow_undecided")
-        if allowed and all(h.status != "broken" for h in found):
+        if allowed and not checked.count("broken") and not checked.unwritten:
             pytest.skip(text)
         pytest.fail(text)
 
@@ -188,6 +203,17 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     return result
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say which lock files were written."""
+    every = [r for reports in terminalreporter.stats.values() for r in reports]
+    calls = [r for r in every if getattr(r, "when", None) == "call"]
+    said = [value for call in calls for key, value in call.user_properties if key == _WRITTEN]
+    files = {text.partition(": ")[0] for text in said}
+    for file in sorted(files):
+        news = sum(text.partition(": ")[0] == file and ": 0 of" not in text for text in said)
+        terminalreporter.write_line(f"kernelcount: wrote {file}, for {news} counts")
+
+
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
     """Show what a count is of where an assertion about it fails."""
     results = sys.modules.get("kernelcount.results")
@@ -202,17 +228,24 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     return [f"{left!r} {op} {right!r}", *shown]
 
 
-def _budget_of(node: pytest.Item) -> Budget | None:
+def _marked(node: pytest.Item) -> Marked | None:
     """What the markers of a test, its class and its module say; None where there is none."""
     marks = list(node.iter_markers(_MARK))
     if not marks:
         return None
     from kernelcount import holding
     from kernelcount.errors import UsageError
+    from kernelcount.nodes import Place
 
     if any(mark.args for mark in marks):
         pytest.fail("@pytest.mark.kernelcount takes keywords, such as kernels=1", pytrace=False)
+    place = Place(str(node.path), (node.location[1] or 0) + 1)
     try:
-        return holding.budget(*(mark.kwargs for mark in reversed(marks)))
+        return holding.marked(place, *(mark.kwargs for mark in reversed(marks)))
     except UsageError as error:
-        pytest.fail(f"@pytest.mark.kernelcount: {error}", pytrace=False)
+        _refuse(f"@pytest.mark.kernelcount: {error}")
+
+
+def _refuse(text: str) -> NoReturn:
+    """Fail with a text that says it all."""
+    raise pytest.fail.Exception(text, pytrace=False) from None

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import kernelcount
-from kernelcount import NotMeasuredError, UnreadableError, UsageError, compare, count, read
+import kernelcount.runners
+from kernelcount import NotMeasuredError, UnreadableError, UsageError, check, compare, count, read
 from kernelcount.devices import fake
 
 ROOT = Path(__file__).parent.parent
@@ -425,3 +426,45 @@ def test_every_public_name_is_there_and_documented():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         kernelcount.nothing  # noqa: B018
     assert "`device`" in count.__doc__
+
+
+# ── budgets ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def budget(tmp_path, monkeypatch):
+    """Write a budget for a function, which is then counted in this process."""
+    monkeypatch.setattr("kernelcount.warm.in_fork", kernelcount.runners.in_process)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    users = tmp_path / "users_of_budget.py"
+    users.write_text("def add_relu(a, b):\n    return (a + b).relu()\n")
+
+    def written(limits):
+        path = tmp_path / "budget.yaml"
+        path.write_text(f"target: {users.name}:add_relu\nsize: 8\nbudget:\n  eager: {limits}\n")
+        return path
+
+    return written
+
+
+def test_a_check_is_true_only_where_every_limit_is_kept(budget):
+    kept = check(budget("{generated: 0}"), device="cpu")
+    assert kept
+    assert (kept.exit_code, len(kept.kept), kept.broken) == (0, 1, ())
+    broken = check(budget("{generated: 1}"), device="cpu")
+    assert not broken
+    assert [held.limit for held in broken.broken] == ["generated"]
+    assert "generated 0, allowed 1" in str(broken)
+    assert broken.to_dict()["budgets"][0]["status"] == "broken"
+    assert repr(broken) == "<Checking 0 kept, 1 broken>"
+    undecided = check(budget("{kernels: 2}"), device="cpu")
+    assert not undecided
+    assert undecided.undecided[0].why == "no GPU was involved"
+    assert check(budget("{kernels: 2}"), device="cpu", allow_undecided=True)
+
+
+def test_a_budget_with_a_mistake_says_where(budget):
+    with pytest.raises(UsageError, match=r"budget.yaml:4:11: .*kernels"):
+        check(budget("{kernel: 2}"))
+    with pytest.raises(UsageError, match="there is no format 'xml', but table"):
+        check(budget("{generated: 0}"), device="cpu").render("xml")
