@@ -27,6 +27,9 @@ OPTIONS = (
 )  # fmt: skip
 """What a marker may say of how to count, beside limits."""
 
+WRITTEN = "kernelcount-lock"
+"""The property of a test that says which lock file it has written."""
+
 
 @dataclass(frozen=True)
 class Marked:

@@ -14,6 +14,7 @@ import pytest
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
+    from pathlib import Path
 
     from kernelcount.holding import Marked
     from kernelcount.model import Report
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _MARK = "kernelcount"
 _WRITTEN = "kernelcount-lock"
+_YAML = (".yaml", ".yml")
 _COMPARE = "kernelcount.compare(fn, ...)"
 _HELP = (
     "kernelcount(kernels=1, compile={'transfers': 3}, device='paper', ...): what the counts that"
@@ -41,6 +43,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="skip a test whose budget cannot be decided here; else it fails",
     )
     group.addoption(
+        "--kernelcount-budgets",
+        action="store_true",
+        help="collect budgets, too: the YAML files that `kernelcount check` reads",
+    )
+    group.addoption(
         "--kernelcount-update",
         action="store_true",
         help="write what marked tests launch to kernelcount.lock, beside them",
@@ -50,6 +57,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """The marker is known."""
     config.addinivalue_line("markers", _HELP)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Files of budgets, where they are asked for."""
+    if not parent.config.getoption("kernelcount_budgets") or file_path.suffix not in _YAML:
+        return None
+    from kernelcount.pytest_budgets import BudgetFile
+
+    return BudgetFile.from_parent(parent, path=file_path)
 
 
 @pytest.fixture

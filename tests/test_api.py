@@ -21,6 +21,12 @@ ROOT = Path(__file__).parent.parent
 H200 = ROOT / "tests" / "data" / "h200"
 
 
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch):
+    """None that paper might touch: beside one it is refused in this process."""
+    monkeypatch.setattr("kernelcount.worker.may_have_a_gpu", lambda: False)
+
+
 @pytest.fixture
 def fakes(monkeypatch):
     """Allow the fake device."""
@@ -281,6 +287,13 @@ def test_where_only_compiling_fails_the_variant_is_unmeasured_and_has_the_except
 def test_a_wrong_question_is_answered_with_what_to_write(ask, said):
     with pytest.raises(UsageError, match=said):
         ask()
+
+
+def test_beside_a_gpu_paper_is_refused_in_this_process(monkeypatch):
+    monkeypatch.setattr("kernelcount.worker.may_have_a_gpu", lambda: True)
+    for asked in ({"device": "paper"}, {"gpu": "L4"}):
+        with pytest.raises(NotMeasuredError, match="name the function by a string"):
+            count(add_relu, *pair(), **asked)
 
 
 def test_a_function_that_is_async_runs_nothing():

@@ -42,7 +42,7 @@ LAYERS = (
     {"app"},
     {"results"},
     {"api", "holding"},
-    {"cli"},
+    {"cli", "pytest_budgets"},
     {"__main__", "pytest_plugin"},
 )
 TORCH = {

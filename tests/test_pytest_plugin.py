@@ -10,6 +10,9 @@ from textwrap import dedent
 
 import pytest
 
+import kernelcount.api
+import kernelcount.pytest_budgets  # noqa: F401  here, or each run of pytest would load all anew
+
 pytest_plugins = ["pytester"]
 
 HERE = Path(__file__).parent
@@ -268,6 +271,52 @@ def test_what_was_launched_is_recorded_and_later_held_against_it(run, pytester):
     run(changed).assert_outcomes(passed=2)
     lock.write_text("- target: 3\n")
     run(LOCKED).assert_outcomes(failed=1, passed=1)
+
+
+BUDGET = """
+target: users.py:add_relu
+size: 8
+budget:
+  eager: {limits}
+"""
+
+
+@pytest.fixture
+def budgets(pytester, monkeypatch):
+    """Run a file of budgets as a test, counting by stubs."""
+    import stubs
+
+    from kernelcount.model import Target
+    from kernelcount.runners import Results
+
+    def runner(job, *_):
+        outcomes = {i: stubs.outcome(v, ["add", "relu"], {}) for i, v in enumerate(job.variants)}
+        return Results(job, outcomes, {0: Target(job.spec)}, outcomes[0].environment)
+
+    monkeypatch.setattr("kernelcount.warm.in_fork", runner)
+    pytester.makefile(".py", users="def add_relu(a, b): return (a + b).relu()")
+
+    def ran(limits, *options):
+        pytester.path.joinpath("b.yaml").write_text(BUDGET.replace("{limits}", limits))
+        pytester.path.joinpath("other.yaml").write_text("jobs: {build: 1}")
+        return pytester.runpytest_inprocess(*PLUGIN, "--kernelcount-budgets", *options)
+
+    return ran
+
+
+def test_budgets_in_yaml_are_tests_where_that_is_asked(budgets, pytester):
+    budgets("{kernels: 2}").assert_outcomes(passed=1)
+    got = budgets("{kernels: 1}")
+    got.assert_outcomes(failed=1)
+    got.stdout.fnmatch_lines(["broken     eager  kernels 2, allowed 1"])
+    budgets("{transfers: 1}").assert_outcomes(failed=1)
+    budgets("{transfers: 1}", "--kernelcount-allow-undecided").assert_outcomes(skipped=1)
+    got = budgets("{kernel: 1}")
+    got.assert_outcomes(errors=1)
+    got.stdout.fnmatch_lines(["*b.yaml:5:11: there is no limit kernel; did you mean kernels?"])
+    got = budgets("{kernels: 2}", "--kernelcount-update")
+    got.stdout.fnmatch_lines(["kernelcount: wrote *kernelcount.lock, for 1 counts"])
+    assert pytester.runpytest_inprocess(*PLUGIN).parseoutcomes() == {}
 
 
 def test_the_marker_is_known_to_strict_pytest_and_shown(run):

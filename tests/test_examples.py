@@ -1,0 +1,65 @@
+"""The examples of README.md, docs/python.md and docs/pytest.md do what stands there."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parent.parent
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(path):
+    """The blocks of a document with their languages, in order."""
+    return _BLOCK.findall((ROOT / path).read_text())
+
+
+def here(text):
+    """A text of the documents as it is under the torch installed."""
+    import torch
+
+    return text.replace("2.13.0", torch.__version__.partition("+")[0])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """What the examples find in the current folder; and no GPU that paper might touch."""
+    shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
+    trace = ROOT / "tests" / "data" / "h200" / "h200-add_relu.compile.json.gz"
+    shutil.copy(trace, tmp_path / "trace.json.gz")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("kernelcount.worker.may_have_a_gpu", lambda: False)
+
+
+@pytest.mark.parametrize("path", ["docs/python.md", "README.md"])
+def test_the_examples_of_python_run_and_print_what_stands_below_them(path, folder, capsys):
+    namespace = {"__name__": "example"}
+    found = blocks(path)
+    ran = 0
+    for (language, text), (below, output) in zip(found, [*found[1:], ("", "")], strict=True):
+        if language != "python" or "def test_" in text:
+            continue
+        exec(compile(text, path, "exec"), namespace)
+        printed = capsys.readouterr().out
+        assert printed == (here(output) if below == "text" else "")
+        ran += 1
+    assert ran
+
+
+def test_the_examples_of_tests_pass_and_a_wrong_count_fails_as_shown(pytester, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    found = [*blocks("docs/pytest.md"), *blocks("README.md")]
+    texts = [text for language, text in found if language == "python" and "def test_" in text]
+    tests = sum(text.count("def test_") for text in texts)
+    wrong = texts[0].replace(".kernels == 2", ".kernels == 1")
+    pytester.makepyfile(test_wrong=wrong, **{f"test_{i}": text for i, text in enumerate(texts)})
+    got = pytester.runpytest_subprocess("-p", "kernelcount.pytest_plugin")
+    got.assert_outcomes(passed=tests, failed=1)
+    assert tests == 4
+    (shown,) = [text for language, text in found if language == "text" and text[0] == "E"]
+    got.stdout.fnmatch_lines(here(shown).splitlines())
