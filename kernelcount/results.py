@@ -473,7 +473,7 @@ def _on_cpu(figures: Figures) -> str:
 def _unmodelled(figures: Figures) -> str:
     beside = figures.beside
     if beside is None:
-        return "bytes are worked out on paper: device='paper'"
+        return "bytes are worked out on paper: device='paper', or a target named by a string"
     return getattr(beside.outcome, "reason", "paper does not know what ran")
 
 

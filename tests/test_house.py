@@ -38,7 +38,7 @@ LAYERS = (
     {"remedies"},
     {"worker"},
     {"runners", "preload"},
-    {"beside", "ncu", "warm"},
+    {"beside", "ncu", "warm", "ahead"},
     {"app"},
     {"results"},
     {"api", "holding"},
@@ -46,8 +46,8 @@ LAYERS = (
     {"__main__", "pytest_plugin"},
 )
 TORCH = {
-    "capture", "devices", "examination", "inhand", "inputs", "nesting", "paper", "probes",
-    "remedies", "state", "target", "together", "variants", "worker",
+    "capture", "devices", "examination", "inhand", "inputs", "nesting", "paper", "preload",
+    "probes", "remedies", "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")
