@@ -10,11 +10,15 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.model import Job
 from kernelcount.results import Checking, Comparison, Count, Reading, counts_of
+
+if TYPE_CHECKING:
+    from kernelcount.budget import Budget
+    from kernelcount.checking import Options
 
 Function = Callable[..., object]
 
@@ -134,18 +138,26 @@ def check(
 
     Raises UsageError that says what is wrong in which file.
     """
-    from kernelcount import app, beside, checking, warm
+    from kernelcount import app, checking
 
-    budgets = app.budgets([Path(p) for p in paths])
+    options = checking.Options(device, gpu, timeout, seconds, update, allow_undecided)
+    return held(app.budgets([Path(p) for p in paths]), options)
+
+
+def held(budgets: Sequence[Budget], options: Options) -> Checking:
+    """Budgets that are read already, held in processes of their own. Raises UsageError."""
+    from kernelcount import ahead, app, beside, checking, warm
+
     said: list[str] = []
-    checked = app.check(
-        budgets,
-        warm.in_fork,
-        lambda _: None,
-        checking.Options(device, gpu, timeout, seconds, update, allow_undecided),
-        lambda _, texts: said.extend(texts),
-        lambda job: beside.OnPaper(job, partial(beside.Alongside, start=warm.forked)),
-    )
+    with ahead.Ahead(checking.jobs(budgets, options), warm.in_fork) as runner:
+        checked = app.check(
+            budgets,
+            runner,
+            lambda _: None,
+            options,
+            lambda _, texts: said.extend(texts),
+            lambda job: beside.OnPaper(job, partial(beside.Alongside, start=warm.forked)),
+        )
     return Checking(checked, tuple(said))
 
 

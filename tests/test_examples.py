@@ -9,6 +9,7 @@ import pytest
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parent.parent
+BUDGET = "target: add_relu.py:add_relu\nbudget:\n  compile: {kernels: 1, transfers: {max: 3}}\n"
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -27,7 +28,9 @@ def here(text):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """What the examples find in the current folder; and no GPU that paper might touch."""
-    shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
+    (tmp_path / "budgets").mkdir()
+    shutil.copy(ROOT / "scenarios" / "add_relu.py", tmp_path / "budgets")
+    (tmp_path / "budgets" / "add_relu.yaml").write_text(BUDGET)
     trace = ROOT / "tests" / "data" / "h200" / "h200-add_relu.compile.json.gz"
     shutil.copy(trace, tmp_path / "trace.json.gz")
     monkeypatch.chdir(tmp_path)

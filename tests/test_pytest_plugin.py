@@ -289,7 +289,7 @@ def budgets(pytester, monkeypatch):
     from kernelcount.model import Target
     from kernelcount.runners import Results
 
-    def runner(job, *_):
+    def runner(job, *_, **__):
         outcomes = {i: stubs.outcome(v, ["add", "relu"], {}) for i, v in enumerate(job.variants)}
         return Results(job, outcomes, {0: Target(job.spec)}, outcomes[0].environment)
 
