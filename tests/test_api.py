@@ -11,14 +11,14 @@ import warnings
 from pathlib import Path
 
 import pytest
+from counting import CASES
 
 import kernelcount
 import kernelcount.runners
 from kernelcount import NotMeasuredError, UnreadableError, UsageError, check, compare, count, read
 from kernelcount.devices import fake
 
-ROOT = Path(__file__).parent.parent
-H200 = ROOT / "tests" / "data" / "h200"
+H200 = Path(__file__).parent / "data" / "h200"
 
 
 @pytest.fixture(autouse=True)
@@ -156,11 +156,18 @@ def test_a_trace_is_read():
         read(__file__)
 
 
-def test_a_target_that_a_string_names_runs_in_a_process_of_its_own():
-    spec = f"{ROOT / 'scenarios' / 'add_relu.py'}:add_relu"
-    got = count(spec, size="64", device="cpu", timeout=300)
+def test_a_target_that_a_string_names_runs_in_a_process_of_its_own(monkeypatch):
+    asked = []
+
+    def elsewhere(job, progress, companion=None):
+        asked.append(job)
+        return kernelcount.runners.in_process(job, progress)
+
+    monkeypatch.setattr("kernelcount.runners.in_worker", elsewhere)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    got = count(f"{CASES / 'operations.py'}:add_relu", size="64", device="cpu", timeout=300)
     assert got.cpu_ops == {"aten": 2, "generated": 0}
-    assert "add_relu" not in sys.modules
+    assert [(job.sizes, job.timeout, job.variants) for job in asked] == [((64,), 300, ("eager",))]
 
 
 # ── unknown is no number ─────────────────────────────────────────────────────────────────────────
@@ -447,8 +454,11 @@ def test_every_public_name_is_there_and_documented():
 @pytest.fixture
 def budget(tmp_path, monkeypatch):
     """Write a budget for a function, which is then counted in this process."""
-    run = kernelcount.runners.in_process
-    monkeypatch.setattr("kernelcount.warm.in_fork", lambda *given, background: run(*given))
+
+    def run(*given, **_):
+        return kernelcount.runners.in_process(*given)
+
+    monkeypatch.setattr("kernelcount.warm.in_fork", run)
     monkeypatch.setattr(sys, "path", [*sys.path])
     users = tmp_path / "users_of_budget.py"
     users.write_text("def add_relu(a, b):\n    return (a + b).relu()\n")

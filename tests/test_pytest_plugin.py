@@ -1,6 +1,7 @@
 """The pytest plugin: its fixture, its marker, and what is shown where a count is wrong.
 
-Most tests count by stubs (`stubs.py`), so that no run of pytest inside of pytest loads torch.
+They count by stubs (`stubs.py`), so that no run of pytest inside of pytest loads torch; the
+examples of docs/pytest.md count for real (`test_examples.py`).
 """
 
 import subprocess
@@ -338,28 +339,6 @@ def test_it_works_in_the_workers_of_xdist(run, pytester):
     got.assert_outcomes(passed=2, failed=1)
     got.stdout.fnmatch_lines(["kernelcount: wrote *kernelcount.lock, for 2 counts"])
     assert (pytester.path / "kernelcount.lock").read_text().count("- target:") == 2
-
-
-def test_real_counts_pass_and_fail_like_those(pytester, monkeypatch):
-    monkeypatch.setenv("KERNELCOUNT_FAKE_DEVICE", "1")
-    pytester.makepyfile("""
-        import pytest
-        from kernelcount.devices.fake import launch
-        pytestmark = pytest.mark.kernelcount(device="fake")
-        def two():
-            launch("void add", op="aten::add"), launch("void relu", op="aten::relu")
-        @pytest.mark.kernelcount(kernels=2, launches={"max": 2})
-        def test_kept(kernelcount):
-            kernelcount(two)
-        def test_wrong(kernelcount):
-            assert kernelcount(two).kernels == 1
-        def test_error(kernelcount):
-            kernelcount(lambda: 1 / 0)
-    """)
-    got = pytester.runpytest_subprocess(*PLUGIN)
-    got.assert_outcomes(passed=1, failed=2)
-    got.stdout.fnmatch_lines(["*assert 2 == 1", "*eager, fake device*", "*  1  add"])
-    got.stdout.fnmatch_lines(["*ZeroDivisionError*"])
 
 
 def test_the_plugin_itself_imports_nothing_but_pytest_and_the_standard_library():
