@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import torch
 
 _REACH = 10_000  # things looked at behind a function, as in `state`
+_TORCHS_OWN = ("_parameters", "_buffers", "_modules")  # of a module, and looked at apart
 _NOTHING_THERE = (
     "it launches nothing, and no tensor that it reaches is on a GPU: pass it the tensors as"
     " arguments"
@@ -55,6 +56,7 @@ class InHand:
         self.errors: dict[str, BaseException] = {}
         self._arguments = arguments
         self._carried: Carried | None = None
+        self._modes: list[tuple[torch.nn.Module, bool]] = []
 
     @property
     def has_arguments(self) -> bool:
@@ -70,6 +72,13 @@ class InHand:
         self._carried = Carried(roots)
         if device != "cpu":
             self._carried.to(device)
+        elif (other := self._carried.elsewhere()) is not None:
+            raise UsageError(f"device cpu: a tensor that the function reaches is on {other}")
+
+    def evaluate(self, module: torch.nn.Module) -> None:
+        """Put a module in eval mode, until `back`."""
+        self._modes += ((m, m.training) for m in module.modules())
+        module.eval()
 
     def here(self, value: Any) -> Any:
         """A function or an argument where it is counted."""
@@ -108,6 +117,9 @@ class InHand:
         carried, self._carried = self._carried, None
         if carried is not None:
             carried.back()
+        for module, training in reversed(self._modes):
+            module.training = training
+        self._modes.clear()
 
 
 class Carried:
@@ -127,7 +139,7 @@ class Carried:
     def to(self, device: str) -> None:
         """Move all, unless the caller has."""
         reached = self._reached
-        self.placed = any(t.device.type != "cpu" for t in reached.tensors)
+        self.placed = self.elsewhere() is not None
         if self.placed or not reached.tensors:
             return
         self._device, self.placed = device, True
@@ -139,6 +151,11 @@ class Carried:
             self._move_module(module)
         for optimizer in reached.optimizers:
             self._move_optimizer(optimizer)
+
+    def elsewhere(self) -> torch.device | None:
+        """The device of a tensor that is not on the host; None where there is none."""
+        devices = (t.device for t in self._reached.tensors)
+        return next((device for device in devices if device.type != "cpu"), None)
 
     def here(self, value: Any) -> Any:
         """The same where it is counted: tensors moved, also inside of containers and partials."""
@@ -290,7 +307,10 @@ class _Reached:
             own = list(value.modules())
             self.modules += own
             self.tensors += (*value.parameters(), *value.buffers())
-            yield from ((None, m.forward) for m in own if not is_library(type(m).__module__))
+            for m in own:
+                if not is_library(type(m).__module__):
+                    yield None, m.forward
+                    yield from _of_table(vars(m), [k for k in vars(m) if k not in _TORCHS_OWN])
         elif isinstance(value, torch.optim.Optimizer):
             self.optimizers.append(value)
             self.tensors += (p for group in value.param_groups for p in group["params"])

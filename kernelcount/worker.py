@@ -326,7 +326,7 @@ class _Session:
             raise UsageError("--eval: the target is not an nn.Module, so it has no eval mode")
         for function in self.functions.values():
             if (module := module_of(function)) is not None:
-                module.eval()
+                module.eval() if self.in_hand is None else self.in_hand.evaluate(module)
 
     def do(self, step: Step) -> Done:
         """One variant at one size, to its end, whatever that is."""

@@ -105,6 +105,46 @@ def test_a_model_in_a_closure_is_counted_where_its_inputs_are_and_put_back():
     assert not optimizer.state
 
 
+def test_what_hangs_on_a_module_or_an_object_comes_along_too():
+    import torch
+
+    class Scaled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.scale = torch.nn.ReLU(), torch.ones(4)
+            self.pair = (torch.ones(4), [torch.ones(4)])
+
+        def forward(self, x):
+            return self.inner(x) * self.scale + self.pair[1][0]
+
+    module, given = Scaled(), torch.ones(4)
+    scale, pair = module.scale, module.pair
+    assert count(module, given, device="paper").kernels == 3
+    assert module.scale is scale
+    assert module.pair is pair
+    assert count(functools.partial(module.forward, given), device="paper").kernels == 3
+
+
+def test_eval_mode_is_for_the_count_alone():
+    import torch
+
+    module = torch.nn.Sequential(torch.nn.Dropout(0.5))
+    counted = count(module, torch.ones(4), evaluate=True, device="cpu")
+    assert counted.cpu_ops["aten"] == 0
+    assert module.training
+    assert module[0].training
+    with pytest.raises(UsageError, match=r"not an nn\.Module"):
+        count(add_relu, *pair(), evaluate=True, device="cpu")
+
+
+def test_what_is_elsewhere_is_not_counted_on_the_cpu():
+    import torch
+
+    with pytest.raises(UsageError, match="reaches is on meta"):
+        count(torch.sin, torch.empty(4, device="meta"), device="cpu")
+    assert count(torch.sin, torch.empty(4, device="meta"), device="paper").kernels == 1
+
+
 def test_other_implementations_are_functions_or_names():
     def fused(a, b):
         return a + b
