@@ -114,7 +114,8 @@ def _serve() -> None:
     folder, stdout, variables = Path.cwd(), os.dup(1), dict(os.environ)
     os.environ.update(boot.environment())
     if (paths := os.environ.get("PYTHONPATH")) is not None:
-        os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, paths.split(os.pathsep)))
+        absolute = [str(Path(path).absolute()) for path in paths.split(os.pathsep) if path]
+        os.environ["PYTHONPATH"] = os.pathsep.join(absolute)
     os.environ[boot.PACKAGE] = str(Path(kernelcount.__file__).parent)
     # Asked whether there is a GPU, torch starts none then.
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
