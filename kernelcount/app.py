@@ -85,7 +85,7 @@ def run(
     from kernelcount import crossover, worker
 
     rates = cache(rates)  # all variants ask for those of one GPU
-    check_job(job, in_hand=in_hand)
+    (check_options if in_hand else check_job)(job)
     if job.gpu is not None:
         job = replace(job, device="paper")
     results = runner(job, progress, beside)
@@ -175,12 +175,18 @@ def _said(results: Results) -> tuple[str, ...]:
     return tuple(f"{', '.join(who)}: {text}" for text, who in names.items())
 
 
-def check_job(job: Job, *, in_hand: bool = False) -> None:
+def check_job(job: Job) -> None:
     """Refuse what can be refused without torch, before a worker starts. Raises UsageError."""
-    from kernelcount import devices, inputs, target, variants
+    from kernelcount import target
 
-    if not in_hand:
-        target.check(job.spec)
+    target.check(job.spec)
+    check_options(job)
+
+
+def check_options(job: Job) -> None:
+    """The same of all but the target."""
+    from kernelcount import devices, inputs, variants
+
     variants.parse_all(job.variants)
     if job.device is not None:
         devices.parse(job.device)

@@ -18,7 +18,7 @@ SHARED = {
     "__init__", "answer", "counters", "figures", "layout", "listing", "names", "paper", "remedies",
     "sheet", "sweep", "verdict", "wording",
 }  # fmt: skip
-ELSEWHERE = {"doctor", "html", "plot", "image"}  # of another command, of notebooks, and pictures
+ELSEWHERE = {"check", "doctor", "html", "plot", "image"}  # of other commands, notebooks, pictures
 
 
 def test_every_file_of_the_folder_is_a_format_or_shared_by_them():
