@@ -145,16 +145,16 @@ def head(budgets: int, limits: int, environment: Environment | None, at: Screen)
 
 def rows(held: Sequence[Held], at: Screen) -> Iterator[Line]:
     """What is not kept, a row each with what helps to find the cause below it."""
-    shown: tuple[str, ...] = ()
+    said: set[tuple[str, ...]] = set()
     for one in held:
         if one.status == "kept" and not at.full:
             continue
         yield from _row(one, at)
-        if one.details != shown:  # what changed is said once where a limit and a lock both have it
+        if one.details not in said:  # what changed stands with a limit and with the lock
             for line in one.details:
                 text = fit(clean(line), at.width - len(_MARGIN) - _STATUS - 2)
                 yield ((f"{_MARGIN}{' ' * (_STATUS + 2)}{text}", "dim"),)
-        shown = one.details
+        said.add(one.details)
 
 
 def _row(held: Held, at: Screen) -> Iterator[Line]:
