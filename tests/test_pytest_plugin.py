@@ -209,7 +209,7 @@ def test_the_command_line_says_where_to_count_what_says_nothing_itself(run):
         ("kernels='two'", "kernels must be a number, such as 2; this is 'two'"),
         ("kernels=True", "kernels must be a number"),
         ("kernels=1.5", "kernels is a whole number"),
-        ("kernels={'most': 1}", "there is no key of kernels: most"),
+        ("kernels={'most': 1}", "there is no bound most"),
         ("kernels={}", "kernels has no limit"),
         ("call_time=3", "call_time varies from run to run"),
         ("kernels={'min': 3, 'max': 2}", "no kernels is at least 3 and at most 2"),
