@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from operator import setitem
@@ -32,6 +32,15 @@ _NOTHING_THERE = (
     "it launches nothing, and no tensor that it reaches is on a GPU: pass it the tensors as"
     " arguments"
 )
+_PERHAPS_REMEMBERED = (
+    "it launches nothing, and whether its result is only remembered cannot be told: pass it the"
+    " tensors as arguments"
+)
+_STAYED_BEHIND = (
+    "the arguments were taken to the GPU, and a tensor of the function's own is on the host: have"
+    " it made on its arguments' device, or pass it as an argument"
+)
+_TWO_DEVICES = "Expected all tensors to be on the same device"  # as torch words it
 
 Function = Callable[..., Any]
 Put = Callable[[Any], object]
@@ -98,10 +107,23 @@ class InHand:
         """The outcome, where a zero of it is one of a function that had something on a GPU."""
         if not isinstance(outcome, Capture) or outcome.on_cpu or len(outcome.records):
             return outcome
-        made = not self.has_arguments and any(tensors((called_with.args, called_with.kwargs)))
-        if made or (self._carried is not None and self._carried.placed):
-            return outcome
-        return Unmeasured(outcome.name, _NOTHING_THERE, outcome)
+        given = any(True for _ in tensors((called_with.args, called_with.kwargs)))
+        made = given and not self.has_arguments
+        if not made and (self._carried is None or not self._carried.placed):
+            return Unmeasured(outcome.name, _NOTHING_THERE, outcome)
+        # Fresh arguments have shown, or paper by the first call, that no result is remembered.
+        if not given and outcome.basis == "measured":
+            return Unmeasured(outcome.name, _PERHAPS_REMEMBERED, outcome)
+        return outcome
+
+    def explained(self, error: BaseException) -> BaseException:
+        """What an error is that is none of the caller's: not all could be taken to the device."""
+        moved = self._carried is not None and self._carried.moved
+        if moved and isinstance(error, RuntimeError) and _TWO_DEVICES in str(error):
+            explained = NotMeasuredError(_STAYED_BEHIND)
+            explained.__cause__ = error
+            return explained
+        return error
 
     def failed(self, name: str, error: BaseException, code: int, *, is_own: bool) -> None:
         """Keep what a variant raised; raise it where it is the caller's own to see.
@@ -151,6 +173,11 @@ class Carried:
             self._move_module(module)
         for optimizer in reached.optimizers:
             self._move_optimizer(optimizer)
+
+    @property
+    def moved(self) -> bool:
+        """Whether they were moved here."""
+        return self._device is not None
 
     def elsewhere(self) -> torch.device | None:
         """The device of a tensor that is not on the host; None where there is none."""
@@ -327,7 +354,7 @@ def _places(value: Any) -> Iterator[tuple[Put | None, Any]]:
     elif isinstance(value, FunctionType):
         if not is_library(value.__module__):
             yield from _of_function(value)
-    elif isinstance(value, dict):
+    elif isinstance(value, MutableMapping):
         yield from _of_table(value, list(value))
     elif isinstance(value, list):
         yield from ((partial(setitem, value, i), v) for i, v in enumerate(value))
@@ -341,7 +368,7 @@ def _places(value: Any) -> Iterator[tuple[Put | None, Any]]:
         yield None, getattr(value, "__wrapped__", None)
 
 
-def _of_table(table: dict[Any, Any], keys: Sequence[Any]) -> Iterator[tuple[Put, Any]]:
+def _of_table(table: MutableMapping[Any, Any], keys: Sequence[Any]) -> Iterator[tuple[Put, Any]]:
     return ((partial(setitem, table, key), table[key]) for key in keys if key in table)
 
 

@@ -484,7 +484,7 @@ def _briefly(count: Count) -> str:
         reason = f.reason if len(f.reason) <= _SHORT else f"{f.reason[:_SHORT]}..."
         return f"unmeasured: {reason}"
     if f.on_cpu:
-        return f"{f.total} operations on the CPU"
+        return f"{'1 operation' if f.total == 1 else f'{f.total} operations'} on the CPU"
     at_least = f.paper is not None and f.paper.at_least
     bound = "at least " if at_least else ""
     unsure = " seen" if f.in_part or count.stable is False else ""

@@ -251,7 +251,7 @@ class _Session:
         # The user's module comes before all else of torch: it may say by the environment which GPU
         # is to be seen, or how Inductor is to work. On paper the card comes before it, and the
         # compiler with it: the module may put tensors there, and call what it has compiled.
-        self.device: Any = gpu.of_card(job.gpu) if is_for_paper(job) else None
+        self.device: Any = gpu.of_card(job.gpu) if _is_for_paper(job) else None
         send(Loading())
         send(Progress(f"importing {_printable(job.spec)}"))
         with nullcontext() if self.device is None or in_hand else self.device.importing():
@@ -540,6 +540,7 @@ class _Session:
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001  whatever user code raises costs a variant
+                error = error if self.in_hand is None else self.in_hand.explained(error)
                 failure = _failure(error, step.size)
                 of_user = isinstance(error, UsageError) or variant.kind == "eager"
                 if self.in_hand is not None:
@@ -553,7 +554,7 @@ class _Session:
         return outcome
 
 
-def is_for_paper(job: Job) -> bool:
+def _is_for_paper(job: Job) -> bool:
     """Whether a job will be done on paper, told without starting a GPU, before the user's code."""
     from kernelcount import devices
 

@@ -260,6 +260,28 @@ def test_no_kernels_of_a_function_that_has_nothing_on_the_gpu_prove_nothing():
     assert count(lambda x: x.view(2, 2), torch.ones(4), device="paper").kernels == 0
 
 
+def test_a_result_that_is_remembered_is_no_zero():
+    import torch
+
+    @functools.lru_cache
+    def remembers(x):
+        return x * 2
+
+    x = torch.ones(4)
+    for fn, given in ((remembers, (x,)), (lambda: remembers(x), ())):
+        got = count(fn, *given, device="paper")
+        with pytest.raises(NotMeasuredError, match="remembered"):
+            assert got.kernels == 0
+
+
+def test_a_tensor_that_could_not_be_taken_along_is_said_to_be_on_the_host():
+    import torch
+
+    got = count(lambda x: x + torch.ones(4), torch.ones(4), device="paper")
+    assert "a tensor of the function's own is on the host" in got.reason
+    assert isinstance(got.error.__cause__, RuntimeError)
+
+
 def test_figures_that_were_not_asked_for_say_how_to_ask(fakes):
     got = count(two, device="fake")
     with pytest.raises(NotMeasuredError, match="seconds=1 has them timed"):

@@ -131,6 +131,11 @@ class PretendedGpu:
                 self._log.note_open(doubt)
         self._unit, self._floor = ends.floor(result)
 
+    @property
+    def worked(self) -> bool:
+        """Whether the last call did anything that would run on the card."""
+        return bool(self._log.calls)
+
     def counted(self) -> tuple[Records, Paper, list[Note]]:
         """What the last call launched; to be called when `prepare` is over.
 
