@@ -13,6 +13,9 @@ from kernelcount.render.json import error_document
 from . import samples
 
 KEYS = {
+    "aligned",
+    "fusion",
+    "lines_unknown",
     "name",
     "basis",
     "status",
@@ -43,6 +46,12 @@ KEYS = {
     "rows",
     "steps",
     "syncs",
+    "graph_breaks",
+    "breaks",
+    "breaks_cost",
+    "recompiles",
+    "recompilations",
+    "skipped_cudagraphs",
     "remedies",
     "notes",
 }
@@ -135,11 +144,26 @@ def test_a_run_is_one_document_with_every_key_of_the_contract():
           "registers": null,
           "shared_memory": null,
           "occupancy": null,
-          "counters": null
+          "counters": null,
+          "lines": null,
+          "module": null,
+          "modules": [],
+          "phase": null,
+          "phases": [],
+          "attention": null
         }
       ],
       "steps": [],
+      "fusion": null,
+      "aligned": null,
+      "lines_unknown": null,
       "syncs": null,
+      "graph_breaks": null,
+      "breaks": null,
+      "breaks_cost": null,
+      "recompiles": null,
+      "recompilations": null,
+      "skipped_cudagraphs": null,
       "remedies": null,
       "notes": [
         {
