@@ -18,6 +18,7 @@ from kernelcount.model import Checked, Job, Report
 from kernelcount.nodes import Node, Place, Scalar
 from kernelcount.render import check as render
 from kernelcount.render import wording
+from kernelcount.render.lines import key, said
 from kernelcount.results import Count
 from kernelcount.rules import RULES
 
@@ -139,10 +140,13 @@ def told(checked: Checked) -> list[str]:
 
 
 def listing(count: Count) -> list[str]:
-    """What a call runs, in a few lines: how often, by which op or under which name."""
+    """What a call runs, in a few lines: how often, by which op or under which name, from where."""
     lines = [f"{count.name}, {wording.setting(count.environment)}:"]
-    for row in count.rows:
-        label, name = wording.caption(row)
+    origins = count.figures.origins
+    named = [label or name for label, name in map(wording.caption, count.rows)]
+    width = max(map(len, named), default=0)
+    for row, name in zip(count.rows, named, strict=True):
+        place = said(origins.get(key(row)), row.label or "")
         kind = "" if row.activity == "kernel" else f"  ({row.activity})"
-        lines.append(f"  {row.count}  {label or name}{kind}")
+        lines.append(f"  {row.count}  {name:{width}}  {place}{kind}".rstrip())
     return [*lines, *(f"  note: {note.detail}" for note in count.notes)]

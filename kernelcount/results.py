@@ -97,14 +97,21 @@ class Result:
         """What was counted, with its inputs; None for recorded traces."""
         return self.report.target
 
-    def render(self, format: str = "table", *, width: int = 80, full: bool = False) -> str:  # noqa: A002
+    def render(
+        self,
+        format: str = "table",  # noqa: A002  as the flag is called
+        *,
+        width: int = 80,
+        full: bool = False,
+        explain: bool = False,
+    ) -> str:
         """The result as the CLI writes it: table, json, markdown or csv.
 
         Raises UsageError for a format that there is not.
         """
         from kernelcount.render import render
 
-        return render(self.report, format=format, width=width, full=full)
+        return render(self.report, format=format, width=width, full=full, explain=explain)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document of the CLI; unknown is None."""

@@ -52,7 +52,7 @@ def test_the_examples_of_python_run_and_print_what_stands_below_them(path, folde
     for (language, text), (below, output) in zip(found, [*found[1:], ("", "")], strict=True):
         if language != "python" or "def test_" in text:
             continue
-        exec(compile(text, path, "exec"), namespace)
+        exec(compile(text, "example.py", "exec"), namespace)
         printed = capsys.readouterr().out
         assert printed == (here(output) if below == "text" else "")
         ran += 1
@@ -75,13 +75,14 @@ def test_the_examples_of_tests_pass_and_a_wrong_count_fails_as_shown(folder, mon
     found = [*blocks("docs/pytest.md"), *blocks("README.md")]
     texts = [text for language, text in found if language == "python" and "def test_" in text]
     texts.append(texts[0].replace(".kernels == 2", ".kernels == 1"))
-    for i, text in enumerate(texts):
-        Path(f"test_example_{i}.py").write_text(text)
+    names = [*(f"test_example_{i}.py" for i in range(len(texts) - 1)), "test_model.py"]
+    for name, text in zip(names, texts, strict=True):
+        Path(name).write_text(text)
     recorded = Recorded()
     # Not pytester: it would forget modules of torch that were loaded meanwhile.
     options = ("-p", "kernelcount.pytest_plugin", "-p", "no:cacheprovider", "--rootdir", ".")
     assert pytest.main([*options, "."], plugins=[recorded]) == pytest.ExitCode.TESTS_FAILED
-    *right, wrong = (f"test_example_{i}.py" for i in range(len(texts)))
+    *right, wrong = names
     assert set(recorded.outcomes) == {*((name, "passed") for name in right), (wrong, "failed")}
     (shown,) = [text for language, text in found if language == "text" and text[0] == "E"]
     assert here(shown) in capsys.readouterr().out

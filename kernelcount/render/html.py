@@ -9,11 +9,13 @@ from kernelcount.model import Report
 from kernelcount.render import remedies, sweep
 from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
 from kernelcount.render.figures import Figures, figures, listed, side_by_side
+from kernelcount.render.lines import key, numbered, replaced, said
 from kernelcount.render.listing import figure_of, heading_of
 from kernelcount.render.verdict import sentences
 from kernelcount.render.wording import caption, clean, left_out, setting, target_name
 
 _RIGHT = ' style="text-align: right"'
+_NAME = 2  # the column of a list of kernels that holds their names
 _LEFT = ' style="text-align: left"'
 
 
@@ -48,8 +50,8 @@ def _read(report: Report) -> Iterator[str]:
         yield from _block(answer_read(entry), [entry])
 
 
-def _block(said: Iterable[Statement], entries: Sequence[Figures]) -> Iterator[str]:
-    for statement in said:
+def _block(statements: Iterable[Statement], entries: Sequence[Figures]) -> Iterator[str]:
+    for statement in statements:
         shown = text(statement.text)
         yield _paragraph(f"<strong>{shown}</strong>" if statement.loud else shown)
     if any(e.capture for e in entries):
@@ -74,31 +76,39 @@ def _figures(entries: Sequence[Figures]) -> str:
 
 def _ran(entries: Sequence[Figures]) -> str:
     """List what each variant ran; the whole name is told to whoever points at it."""
-    rows = [["variant", "name", "count", heading_of(entries[0], repeated=False) or "time"]]
+    rows = [["variant", "", "name", "count", heading_of(entries[0], repeated=False) or "time"]]
+    rows[0].append("line")
     whole = [""]
+    numbers = numbered(listed(entries[0].rows, full=False)[0])
     for entry in entries:
         shown, rest = listed(entry.rows, full=False)
-        for row in shown:
+        origins, instead = entry.origins, replaced(entry, entries[0], numbers)
+        for number, row in enumerate(shown, start=1):
             label, name = caption(row)
             named = f"{label}  {name}" if label else name
-            rows.append([entry.title, named, str(row.count), figure_of(row, entry)])
+            line = said(origins.get(key(row)), row.label or "")
+            line += f" ({instead[key(row)]})" if key(row) in instead else ""
+            counted = [str(row.count), figure_of(row, entry), line.strip()]
+            rows.append([entry.title, str(number), named, *counted])
             whole.append(row.name)
         if rest:
-            rows.append([entry.title, left_out(rest), "", ""])
+            rows.append([entry.title, "", left_out(rest), "", "", ""])
             whole.append("")
     if len(rows) == 1:
         return ""
-    return _table(rows, "llrr", whole)
+    if not any(row[-1] for row in rows[1:]):
+        rows = [row[:-1] for row in rows]
+    return _table(rows, "lrlrrl"[: len(rows[0])], whole)
 
 
 def _table(rows: Sequence[Sequence[str]], align: str, titles: Sequence[str] = ()) -> str:
-    """Rows as a table, the first as its head. `titles` stand behind the second cells."""
+    """Rows as a table, the first as its head. `titles` stand behind the names."""
     shown = []
     for i, row in enumerate(rows):
         tag = "td" if i else "th"
         cells = []
         for j, (cell, side) in enumerate(zip(row, align, strict=True)):
-            title = f' title="{text(titles[i])}"' if titles and j == 1 and titles[i] else ""
+            title = f' title="{text(titles[i])}"' if titles and j == _NAME and titles[i] else ""
             cells.append(f"<{tag}{_RIGHT if side == 'r' else _LEFT}{title}>{text(cell)}</{tag}>")
         shown.append(f"<tr>{''.join(cells)}</tr>")
     head, *body = shown
