@@ -536,6 +536,70 @@ class Counters:
     stall: str | None = None
 
 
+SyncKind = Literal[
+    "item",
+    "bool",
+    "nonzero",
+    "mask",
+    "copy to host",
+    "copy to device",
+    "pageable copy",
+    "explicit",
+    "inside an op",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """One time that the CPU waited for the GPU in a call.
+
+    `file`, `line` and `function` are of the user's innermost frame, `op` is what torch was asked
+    for, `call` the API's function that waited; None: not known. `idle_ns`: nanoseconds for which
+    the GPU had nothing to do, from the beginning of the wait to the next work; `wait_ns`, for which
+    the CPU stood still; `copy_ns`, those of the copy that was waited for. `seen_by`: ``trace``,
+    ``debug mode`` or ``paper``. `compiled`: it is in code that torch.compile wrote; the line is
+    that which runs this code.
+    """
+
+    kind: SyncKind
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    op: str | None = None
+    call: str | None = None
+    idle_ns: int | None = None
+    wait_ns: int | None = None
+    copy_ns: int | None = None
+    seen_by: tuple[str, ...] = ()
+    compiled: bool = False
+
+    @property
+    def free(self) -> bool | None:
+        """Whether the GPU lost no time by it; None where that cannot be told."""
+        return None if self.idle_ns is None else self.idle_ns == 0
+
+    @property
+    def hideable(self) -> bool:
+        """Whether ``pin_memory`` and ``non_blocking=True`` would hide it."""
+        return self.kind in ("pageable copy", "copy to device")
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A time in which the GPU ran nothing, since what came next had not been launched.
+
+    `start_ns` counts from the start of the first record. `before` and `after`: the names of what
+    ended and of what began then. `doing`: what the CPU did meanwhile and for how many nanoseconds,
+    the longest first.
+    """
+
+    start_ns: int
+    duration_ns: int
+    before: str
+    after: str
+    doing: tuple[tuple[str, int], ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Capture:
     """The raw record of one variant's run, or of one trace.
@@ -551,7 +615,9 @@ class Capture:
     the records come from; None: nobody has looked. `breaks` and
     `recompilations` of torch.compile, and `skipped_graphs`: why Inductor did without CUDA graphs;
     None where nothing was compiled, or it cannot be told. `breaks_cost`: what all breaks cost
-    together.
+    together. `syncs`: the times that the CPU waited, in order; `gaps`: the longest times for which
+    the GPU had to wait for the CPU, and `idle_ns`, the sum of all such; None: not looked for, or it
+    cannot be told.
     """
 
     name: str
@@ -577,6 +643,9 @@ class Capture:
     breaks_cost: Cost | None = None
     recompilations: tuple[Recompilation, ...] | None = None
     skipped_graphs: tuple[str, ...] | None = None
+    syncs: tuple[Sync, ...] | None = None
+    gaps: tuple[Gap, ...] | None = None
+    idle_ns: int | None = None
 
     @property
     def on_cpu(self) -> bool:
@@ -610,12 +679,31 @@ class Capture:
 
         Kernels without a valid start or duration are left out.
         """
+        return self._covered([w.activity == "kernel" for w in self.records.works])
+
+    @property
+    def occupied_ns(self) -> int:
+        """Nanoseconds during which anything ran, copies and fills too; overlap counts once."""
+        return self._covered([True] * len(self.records.works))
+
+    @property
+    def span_ns(self) -> int:
+        """Nanoseconds from the start of the first record to the end of the last, of those timed."""
         r = self.records
-        kernel = [w.activity == "kernel" for w in r.works]
+        timed = [
+            (start, start + duration)
+            for start, duration in zip(r.start_ns, r.duration_ns, strict=True)
+            if NO_TIME not in (start, duration)
+        ]
+        return max(end for _, end in timed) - min(start for start, _ in timed) if timed else 0
+
+    def _covered(self, wanted: list[bool]) -> int:
+        """Time covered by the records of these works; those without a valid time are left out."""
+        r = self.records
         starts, durations = r.start_ns, r.duration_ns
-        if not all(kernel) or NO_TIME in durations or NO_TIME in starts:
+        if not all(wanted) or NO_TIME in durations or NO_TIME in starts:
             columns = zip(r.work, starts, durations, strict=True)
-            timed = [kernel[w] and NO_TIME not in (s, d) for w, s, d in columns]
+            timed = [wanted[w] and NO_TIME not in (s, d) for w, s, d in columns]
             starts = array("q", compress(starts, timed))
             durations = array("q", compress(durations, timed))
         if all(map(le, map(add, starts, durations), islice(starts, 1, None))):

@@ -11,8 +11,8 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
-    {"boot", "errors", "model"},
-    {"attention", "places", "details", "fusion", "ledger", "noise", "rates", "roofline"},
+    {"boot", "callers", "errors", "model"},
+    {"attention", "details", "fusion", "ledger", "noise", "places", "rates", "roofline"},
     {"sources"},
     {
         "traces",
@@ -30,8 +30,9 @@ LAYERS = (
         "verdict",
         "crossover",
     },
-    {"launches", "rules"},
+    {"launches", "rules", "stops", "waiting"},
     {"timeline", "operations", "paper", "probes", "state", "limits", "lockfile"},
+    {"gaps", "waits"},
     {"inhand", "reading", "budget"},
     {"budgets", "locks"},
     {"checking"},

@@ -108,9 +108,14 @@ def run(
     ] = False,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Source lines, what was fused with what, and why not more."),
+        typer.Option(
+            "--explain", help="Source lines, what was fused with what, and why not; all waits."
+        ),
     ] = False,
-    full: Annotated[bool, typer.Option("--full", help="All kernels, by their full names.")] = False,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="All kernels, by their full names; all waits and idle times."),
+    ] = False,
 ) -> None:
     """Count a function's kernels, eager beside torch.compile."""
     from kernelcount import app, runners, variants

@@ -22,7 +22,7 @@ from kernelcount.model import (
     Unmeasured,
     Verdict,
 )
-from kernelcount.render import breaks, counters, fusion, lines, paper
+from kernelcount.render import breaks, counters, fusion, lines, paper, syncs
 from kernelcount.render.figures import Figures, figures_of
 
 SCHEMA = 1
@@ -150,7 +150,7 @@ def _verdict(found: Verdict, size: int | None) -> dict[str, Any]:
 
 
 def _variant(f: Figures, report: Report, base: Figures) -> dict[str, Any]:
-    """One entry of ``variants``. Null under ``syncs`` and ``bytes`` means: not looked for.
+    """One entry of ``variants``. Null under ``syncs`` and ``bytes``: not looked for, or unknown.
 
     `base`: the first variant, whose kernels those of the others replace.
     """
@@ -178,7 +178,7 @@ def _variant(f: Figures, report: Report, base: Figures) -> dict[str, Any]:
         "fusion": fusion.document(f, base.capture),
         "aligned": fusion.matched(f.fusion),
         "lines_unknown": _lines_unknown(capture),
-        "syncs": None,
+        **syncs.document(f),
         **breaks.document(capture),
         "remedies": _remedies(capture),
         "notes": [{"code": n.code, "detail": n.detail} for n in f.notes],

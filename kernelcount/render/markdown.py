@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from kernelcount.model import Report
-from kernelcount.render import remedies, sweep
+from kernelcount.render import remedies, sweep, syncs
 from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
 from kernelcount.render.explain import sections
 from kernelcount.render.figures import Figures, figures, listed, side_by_side
@@ -91,6 +91,8 @@ def _block(
     if any(e.capture for e in entries):
         yield _figures(entries)
     yield _ran(entries, page)
+    if page.every:
+        yield "\n".join(f"- {escape(text)}" for text in syncs.texts(entries))
     yield from _remedies(entries)
     yield from _explained(entries, page)
     yield "\n".join(f"- {escape(note)}" for note in notes(entries))

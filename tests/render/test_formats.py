@@ -16,7 +16,8 @@ from . import samples
 
 SHARED = {
     "__init__", "answer", "breaks", "counters", "explain", "figures", "fusion", "layout", "lines",
-    "listing", "names", "origins", "paper", "remedies", "sheet", "sweep", "verdict", "wording",
+    "listing", "names", "origins", "paper", "remedies", "sheet", "sweep", "syncs", "verdict",
+    "wording",
 }  # fmt: skip
 ELSEWHERE = {"check", "doctor", "html", "plot", "image"}  # of other commands, notebooks, pictures
 
