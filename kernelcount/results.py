@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
+from kernelcount import rules
 from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.model import (
     Checked,
@@ -29,7 +30,6 @@ from kernelcount.model import (
     Unmeasured,
     Verdict,
 )
-from kernelcount.rules import doubt
 
 if TYPE_CHECKING:
     from kernelcount.app import Answer
@@ -298,6 +298,21 @@ class Count(Result):
         return self._known("peak_memory", self.figures.peak_memory, _NOT_TIMED)
 
     @property
+    def graph_breaks(self) -> int:
+        """Breaks in the code that torch.compile compiled."""
+        return self._ruled("graph_breaks")
+
+    @property
+    def recompiles(self) -> int:
+        """Functions that torch.compile compiled once more."""
+        return self._ruled("recompiles")
+
+    @property
+    def syncs(self) -> int:
+        """Waits of the CPU for the GPU, in one call."""
+        return self._ruled("syncs")
+
+    @property
     def verdict(self) -> Verdict:
         """What holds the variant back."""
         return self._known("verdict", self.figures.verdict, "told of what was measured on a GPU")
@@ -318,9 +333,19 @@ class Count(Result):
     def _count(self, what: str, value: int | None, why: str) -> int:
         """The same of what a call runs, which two calls in a row must agree on."""
         known = self._known(what, value, why)
-        if self.figures.capture and (why := doubt(self.figures.capture)):
+        if self.figures.capture and (why := rules.doubt(self.figures.capture)):
             self._unknown(what, why)
         return Whole(known, self)
+
+    def _ruled(self, name: str) -> int:
+        """What a budget would limit by this name, where it is exact."""
+        capture = self.figures.capture
+        if self.figures.reason is not None or capture is None:
+            self._unknown(name, self.figures.reason or "")
+        reading = rules.read(name, rules.Counted(capture, self.figures.beside))
+        if reading.value is None or reading.low != reading.high:
+            self._unknown(name, reading.reason or f"at least {reading.low:g}")
+        return Whole(int(reading.value), self)
 
     def _exact(self) -> int:
         """The kernels, known to the last one. Raises NotMeasuredError."""
@@ -343,7 +368,7 @@ class Count(Result):
         if modelled is not None and modelled.at_most:
             self._unknown(what, "ops of your own may leave out some of what they are given")
 
-    def _unknown(self, what: str, why: str) -> None:
+    def _unknown(self, what: str, why: str) -> NoReturn:
         raise NotMeasuredError(f"{self.name}: {what} not known: {why}")
 
 

@@ -70,6 +70,7 @@ def test_results_are_frozen_and_survive_copies_and_pickles(add_relu):
 FIGURES = [
     "kernels", "kernel_names", "kernels_at_least", "copies", "fills", "launches", "graph_launches",
     "generated", "library", "cpu_ops", "transfers", "bytes_read", "bytes_written",
+    "graph_breaks", "recompiles", "syncs",
     "kernel_time_ns", "busy_ns", "call_time_ns", "speed", "numerics", "peak_memory", "verdict",
 ]  # fmt: skip
 
@@ -86,6 +87,18 @@ def test_every_figure_is_among_those_tested():
              "environment", "target"}  # fmt: skip
     properties = {n for c in Count.__mro__ for n, v in vars(c).items() if isinstance(v, property)}
     assert properties - other == set(FIGURES)
+
+
+def test_what_a_budget_limits_is_told_as_budgets_have_it():
+    from dataclasses import replace
+
+    capture = replace(stubs.outcome("compile", ["k"], {}), breaks=(), recompilations=(), syncs=())
+    count = comparison(Report("run", capture.environment, (Run((capture,)),)))[0]
+    assert (count.graph_breaks, count.recompiles, count.syncs) == (0, 0, 0)
+    (eager,) = stubs.compare(lambda: ["k"], variants=("eager",))
+    for name in ("graph_breaks", "recompiles", "syncs"):
+        with pytest.raises(NotMeasuredError, match=name):
+            getattr(eager, name)
 
 
 @pytest.mark.parametrize("code", ["unstable", "incomplete", "doubtful-values", "late-environment"])
