@@ -292,7 +292,10 @@ def _measure_on_paper(
         invocation = Invocation(way.call, subject)
         this = _Pass(subject, variant, invocation, state, watch, scratch, progress)
         ends = (module_of(function), given)
-        for call in range(1, PAPER_WARM_UPS + 1):
+        progress("on paper, warm-up, call 1")
+        gpu.run(partial(invocation, *state.before_call()), ends)
+        worked = gpu.worked
+        for call in range(2, PAPER_WARM_UPS + 1):
             progress(f"on paper, warm-up, call {call}")
             invocation(*state.before_call())
         for call in range(PAPER_WARM_UPS + 1, MOST_CALLS + 1):
@@ -321,6 +324,8 @@ def _measure_on_paper(
         steady.costs = gpu.costs(trial, watch.broken.breaks or ())
     notes = [*subject.notes, *_compile_notes(this, steady)]
     notes += [note for note in noted if note not in notes]
+    if worked and _is_empty(capture):
+        notes.append(Note("memoised", "repeated calls launch nothing: the result is remembered"))
     if gpu.values.asked and (state.mutated or state.module_changed):
         notes.append(Note("not-restored", _NOT_RESTORED))
     return _with_context(this, steady, notes)
