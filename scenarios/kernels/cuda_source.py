@@ -1,0 +1,52 @@
+"""CUDA C from a string, built by torch's own loader when one of its functions is first called."""
+
+import re
+from functools import cached_property
+from typing import Any
+
+import torch
+
+HEADERS = """
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <algorithm>
+#include <cstdint>
+"""
+
+
+class CudaSource:
+    """CUDA C with one or more functions that take and return tensors; nothing is built at import.
+
+    `text` holds the kernels and, at the beginning of a line, ``torch::Tensor name(arguments) {`` for
+    each function that Python may call: ``CudaSource(...).module.name(...)``.
+    """
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.text = name, text
+
+    @cached_property
+    def module(self) -> Any:
+        """The functions, built once; half a minute the first time on a machine, then cached.
+
+        Raises RuntimeError that says what is missing here.
+        """
+        if torch.version.cuda is None:
+            raise RuntimeError("a CUDA C kernel: this torch is built without CUDA, so not built")
+        from torch.utils import cpp_extension
+
+        if cpp_extension.CUDA_HOME is None:
+            raise RuntimeError(
+                "a CUDA C kernel: no nvcc was found to build it; install the CUDA toolkit, or name"
+                " its folder by CUDA_HOME"
+            )
+        if not cpp_extension.is_ninja_available():
+            raise RuntimeError("a CUDA C kernel: ninja, which builds it, is missing: pip install it")
+        declared = re.findall(r"^(torch::Tensor (\w+)\([^)]*\)) \{", self.text, re.MULTILINE)
+        return cpp_extension.load_inline(
+            name=f"kernelcount_{self.name}",
+            cpp_sources="\n".join(f"{head};" for head, _ in declared),
+            cuda_sources=HEADERS + self.text,
+            functions=[name for _, name in declared],
+            extra_cuda_cflags=["-O3"],
+        )
