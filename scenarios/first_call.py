@@ -47,6 +47,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:  # noqa: PLR2004
+    if len(sys.argv) != 2:
         sys.exit("usage: python first_call.py FOLDER")
     main(Path(sys.argv[1]))

@@ -1,9 +1,9 @@
 """The mean of 2,000 gradients: a loop is 4,002 launches; one block a tensor makes it three.
 
 Each launch takes the CPU microseconds, and the GPU less: it starves. foreach operators put many
-tensors into a launch. torch.compile unrolls the loop, and does not see that its turns could run side
-by side. A CUDA kernel that gives each tensor a block does. The mean is that of the magnitudes, for
-which there is a foreach operator.
+tensors into a launch. torch.compile unrolls the loop, and does not make its turns run side by side.
+A CUDA kernel that gives each tensor a block does. The mean is that of the magnitudes, for which
+there is a foreach operator.
 """
 
 import torch

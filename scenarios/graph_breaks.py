@@ -1,4 +1,4 @@
-"""A graph break undoes fusion: print, .item() and code that may not be compiled cut the function in two.
+"""A graph break undoes fusion: print, .item() and code that is not compiled cut a function in two.
 
 What stands before the break and what comes after it are compiled apart, and what passes from the
 one to the other goes through GPU memory. Without it the same arithmetic is one kernel.
@@ -13,13 +13,13 @@ def whole(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def with_print(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     c = a + b
-    print(end="")
+    print(end="")  # noqa: T201
     return c.relu()
 
 
 def with_item(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     c = a + b
-    return c.relu() if c[0].item() < 1e30 else c  # noqa: PLR2004
+    return c.relu() if c[0].item() < 1e30 else c
 
 
 @torch.compiler.disable

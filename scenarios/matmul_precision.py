@@ -1,8 +1,8 @@
-"""Arithmetic is the first bottleneck, and tensor cores are its remedy: one kernel, 8 or 15 times faster.
+"""Arithmetic is the first bottleneck, tensor cores its remedy: one kernel, 8 or 15 times faster.
 
-A large product moves little data for what it computes. In float32 it runs on the ordinary units; TF32
-and bfloat16 run on tensor cores, and round the factors to 10 and to 7 bits. No fusion helps here: it
-is one kernel before and after.
+A large product moves little data for what it computes. In float32 it runs on the ordinary units;
+TF32 and bfloat16 run on tensor cores, and round the factors to 10 and to 7 bits. No fusion helps
+here: it is one kernel before and after.
 """
 
 import torch

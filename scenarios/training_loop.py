@@ -1,4 +1,4 @@
-"""A training loop hides three synchronisations: a metric by .cpu(), an `if` on a tensor, a pageable copy.
+"""A training loop hides three waits: a metric by .cpu(), an `if` on a tensor, a pageable copy.
 
 At each of them the CPU waits until the GPU has done all its work, and the GPU then waits for the
 CPU. The metric stays on the GPU until the end, the check for NaN is a number that is looked at

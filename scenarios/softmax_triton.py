@@ -1,8 +1,7 @@
 """Softmax over rows in Triton: one program a row, which stays in registers between its passes."""
 
 import torch
-import triton
-import triton.language as tl
+from triton_if_there import tl, triton
 
 
 @triton.jit

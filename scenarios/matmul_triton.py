@@ -1,8 +1,7 @@
 """c = a @ b in Triton: each program makes a tile of c; how large a tile is decides the speed."""
 
 import torch
-import triton
-import triton.language as tl
+from triton_if_there import tl, triton
 
 
 @triton.jit

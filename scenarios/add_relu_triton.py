@@ -1,8 +1,7 @@
 """relu(a + b) in Triton: one program for each 1,024 elements."""
 
 import torch
-import triton
-import triton.language as tl
+from triton_if_there import tl, triton
 
 
 @triton.jit

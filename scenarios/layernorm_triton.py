@@ -1,8 +1,7 @@
 """Layer norm, bias and GELU in Triton: one program a row, read once and written once."""
 
 import torch
-import triton
-import triton.language as tl
+from triton_if_there import tl, triton
 
 
 @triton.jit

@@ -18,8 +18,8 @@ HEADERS = """
 class CudaSource:
     """CUDA C with one or more functions that take and return tensors; nothing is built at import.
 
-    `text` holds the kernels and, at the beginning of a line, ``torch::Tensor name(arguments) {`` for
-    each function that Python may call: ``CudaSource(...).module.name(...)``.
+    `text` holds the kernels and, at the beginning of a line, ``torch::Tensor name(arguments) {``
+    for each function that Python may call: ``CudaSource(...).module.name(...)``.
     """
 
     def __init__(self, name: str, text: str) -> None:
@@ -41,7 +41,9 @@ class CudaSource:
                 " its folder by CUDA_HOME"
             )
         if not cpp_extension.is_ninja_available():
-            raise RuntimeError("a CUDA C kernel: ninja, which builds it, is missing: pip install it")
+            raise RuntimeError(
+                "a CUDA C kernel: ninja, which builds it, is missing: pip install it"
+            )
         declared = re.findall(r"^(torch::Tensor (\w+)\([^)]*\)) \{", self.text, re.MULTILINE)
         return cpp_extension.load_inline(
             name=f"kernelcount_{self.name}",
