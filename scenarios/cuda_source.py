@@ -15,6 +15,12 @@ HEADERS = """
 """
 
 
+def check_is_there(tensor: torch.Tensor) -> None:
+    """Raise RuntimeError for a tensor that is only a shape: a kernel is called with addresses."""
+    if tensor.numel() and not tensor.data_ptr():
+        raise RuntimeError("a CUDA C kernel is called with addresses: No CUDA GPUs are available")
+
+
 class CudaSource:
     """CUDA C with one or more functions that take and return tensors; nothing is built at import.
 
@@ -32,7 +38,7 @@ class CudaSource:
         Raises RuntimeError that says what is missing here.
         """
         if torch.version.cuda is None:
-            raise RuntimeError("a CUDA C kernel: this torch is built without CUDA, so not built")
+            raise RuntimeError("PyTorch was compiled without CUDA support: no kernel is built")
         from torch.utils import cpp_extension
 
         if cpp_extension.CUDA_HOME is None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import torch
-from cuda_source import CudaSource
+from cuda_source import CudaSource, check_is_there
 
 SOURCE = CudaSource(
     "gradient_mean",
@@ -73,6 +73,5 @@ torch::Tensor mean_magnitude(py::list tensors) {
 def mean_magnitude(gradients: Sequence[torch.Tensor]) -> torch.Tensor:
     # Not an operator of torch.library: to look through 2,000 arguments would take it longer than
     # the kernel takes.
-    if any(type(g) is not torch.Tensor for g in gradients[:1]):
-        raise RuntimeError("a CUDA C kernel: it takes addresses, and on paper a tensor has none")
+    check_is_there(gradients[0])
     return SOURCE.module.mean_magnitude(list(gradients))

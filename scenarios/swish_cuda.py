@@ -1,7 +1,7 @@
 """x * sigmoid(x) in CUDA C, and the operator by which torch.compile knows it."""
 
 import torch
-from cuda_source import CudaSource
+from cuda_source import CudaSource, check_is_there
 
 SOURCE = CudaSource(
     "swish",
@@ -29,8 +29,7 @@ torch::Tensor swish(torch::Tensor x) {
 
 
 def unregistered(x: torch.Tensor) -> torch.Tensor:
-    if type(x) is not torch.Tensor:
-        raise RuntimeError("a CUDA C kernel: it takes addresses, and on paper a tensor has none")
+    check_is_there(x)
     return SOURCE.module.swish(x)
 
 
