@@ -22,6 +22,7 @@ from kernelcount.model import (
     Rates,
     Report,
     Run,
+    Scenario,
     Target,
     Unmeasured,
     Verdict,
@@ -354,3 +355,10 @@ def doctor(atlas: Path | None, progress: Callable[[str], None]) -> Diagnosis:
     from kernelcount.examination.child import examine
 
     return examine(atlas, progress)
+
+
+def scenarios(names: Sequence[str]) -> tuple[Scenario, ...]:
+    """The scenarios of these names, all there are where none is named. Raises UsageError."""
+    from kernelcount import scenarios as those
+
+    return those.choose(names) if names else those.find()

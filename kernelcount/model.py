@@ -742,6 +742,21 @@ class Diagnosis:
     kept: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A function and its budget that come with the tool, by their files.
+
+    `claim` is one sentence, which the budget holds; `teaches` is why it is so.
+    """
+
+    name: str
+    theme: str
+    claim: str
+    teaches: str
+    function: str
+    budget: str
+
+
 def note_codes(notes: Iterable[Note]) -> set[str]:
     """The codes of these notes."""
     return {n.code for n in notes}

@@ -1,7 +1,5 @@
 """The mean of thousands of tensors in CUDA C: one block a tensor, all tensors in one launch."""
 
-from collections.abc import Sequence
-
 import torch
 from cuda_source import CudaSource, check_is_there
 
@@ -70,8 +68,8 @@ torch::Tensor mean_magnitude(py::list tensors) {
 )
 
 
-def mean_magnitude(gradients: Sequence[torch.Tensor]) -> torch.Tensor:
+def mean_magnitude(gradients: list[torch.Tensor]) -> torch.Tensor:
     # Not an operator of torch.library: to look through 2,000 arguments would take it longer than
     # the kernel takes.
     check_is_there(gradients[0])
-    return SOURCE.module.mean_magnitude(list(gradients))
+    return SOURCE.module.mean_magnitude(gradients)

@@ -26,6 +26,7 @@ LAYERS = (
         "comparison",
         "verdict",
         "crossover",
+        "scenarios",
     },
     {"launches"},
     {"timeline", "operations", "paper", "probes", "state"},
