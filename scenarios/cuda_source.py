@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from kernelcount.errors import NotMeasuredError
+
 HEADERS = """
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -16,9 +18,9 @@ HEADERS = """
 
 
 def check_is_there(tensor: torch.Tensor) -> None:
-    """Raise RuntimeError for a tensor that is only a shape: a kernel is called with addresses."""
+    """Raise NotMeasuredError for one that is only a shape: a kernel is called with addresses."""
     if tensor.numel() and not tensor.data_ptr():
-        raise RuntimeError("a CUDA C kernel is called with addresses: No CUDA GPUs are available")
+        raise NotMeasuredError("a CUDA C kernel is called with addresses: on paper there are none")
 
 
 class CudaSource:
@@ -35,16 +37,16 @@ class CudaSource:
     def module(self) -> Any:
         """The functions, built once; half a minute the first time on a machine, then cached.
 
-        Raises RuntimeError that says what is missing here.
+        Raises NotMeasuredError that says what is missing here.
         """
         if torch.version.cuda is None:
-            raise RuntimeError("PyTorch was compiled without CUDA support: no kernel is built")
+            raise NotMeasuredError("a CUDA C kernel is not built by a torch without CUDA")
         from torch.utils import cpp_extension
 
         if cpp_extension.CUDA_HOME is None:
-            raise RuntimeError(
-                "a CUDA C kernel: no nvcc was found to build it; install the CUDA toolkit, or name"
-                " its folder by CUDA_HOME"
+            raise NotMeasuredError(
+                "no nvcc was found to build a CUDA C kernel: install the CUDA toolkit, or name its"
+                " folder by CUDA_HOME"
             )
         if not cpp_extension.is_ninja_available():
             raise RuntimeError(
