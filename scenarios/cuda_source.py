@@ -49,9 +49,7 @@ class CudaSource:
                 " folder by CUDA_HOME"
             )
         if not cpp_extension.is_ninja_available():
-            raise RuntimeError(
-                "a CUDA C kernel: ninja, which builds it, is missing: pip install it"
-            )
+            raise NotMeasuredError("ninja, which builds CUDA C, is missing: pip install ninja")
         declared = re.findall(r"^(torch::Tensor (\w+)\([^)]*\)) \{", self.text, re.MULTILINE)
         return cpp_extension.load_inline(
             name=f"kernelcount_{self.name}",

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from kernelcount.errors import NotMeasuredError
+
 
 class _Missing:
     constexpr = object
@@ -10,10 +12,10 @@ class _Missing:
         return self
 
     def __getattr__(self, _name: str) -> Any:
-        raise RuntimeError("a Triton kernel: Triton is not installed here")
+        raise NotMeasuredError("the function launches a Triton kernel, and there is no Triton here")
 
     def __getitem__(self, _grid: Any) -> Any:
-        raise RuntimeError("a Triton kernel: Triton is not installed here")
+        raise NotMeasuredError("the function launches a Triton kernel, and there is no Triton here")
 
 
 triton: Any

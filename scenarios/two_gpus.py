@@ -1,7 +1,7 @@
 """On two GPUs each has its own kernels, and NCCL's stand among them under their own names.
 
-A sum over both GPUs is one kernel of NCCL on each. Under torchrun there is a process for each GPU, and
-each records what its own GPU does:
+A sum over both GPUs is one kernel of NCCL on each. Under torchrun there is a process for each GPU,
+and each records what its own GPU does:
 
     torchrun --nproc-per-node 2 two_gpus.py FOLDER
     kernelcount read FOLDER/rank0.json FOLDER/rank1.json
@@ -20,7 +20,7 @@ from kernelcount.errors import NotMeasuredError
 
 def make_inputs(n: int = 1_000_000, device: str = "cuda"):
     if not torch.cuda.is_available() or torch.cuda.device_count() < 2:
-        raise NotMeasuredError(f"this takes two GPUs, and here are {torch.cuda.device_count()}")
+        raise NotMeasuredError(f"this takes two GPUs, and torch sees {torch.cuda.device_count()}")
     return [torch.randn(n, device=f"cuda:{i}") for i in range(2)], 0.5
 
 
