@@ -33,6 +33,11 @@ class CudaSource:
     def __init__(self, name: str, text: str) -> None:
         self.name, self.text = name, text
 
+    @property
+    def functions(self) -> list[tuple[str, str]]:
+        """The declaration and the name of each function for Python."""
+        return re.findall(r"^(torch::Tensor (\w+)\([^)]*\)) \{", self.text, re.MULTILINE)
+
     @cached_property
     def module(self) -> Any:
         """The functions, built once; half a minute the first time on a machine, then cached.
@@ -50,11 +55,10 @@ class CudaSource:
             )
         if not cpp_extension.is_ninja_available():
             raise NotMeasuredError("ninja, which builds CUDA C, is missing: pip install ninja")
-        declared = re.findall(r"^(torch::Tensor (\w+)\([^)]*\)) \{", self.text, re.MULTILINE)
         return cpp_extension.load_inline(
             name=f"kernelcount_{self.name}",
-            cpp_sources="\n".join(f"{head};" for head, _ in declared),
+            cpp_sources="\n".join(f"{head};" for head, _ in self.functions),
             cuda_sources=HEADERS + self.text,
-            functions=[name for _, name in declared],
+            functions=[name for _, name in self.functions],
             extra_cuda_cflags=["-O3"],
         )

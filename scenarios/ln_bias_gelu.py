@@ -1,6 +1,6 @@
 """Layer norm, bias and activation apart make three round trips through GPU memory; fused, one.
 
-Fusion pays by the bytes that it saves, and costs registers: look at those of each kernel and at its
+Fusion pays by the bytes that it saves, and costs registers. Look at those of each kernel and at its
 occupancy (--full, --ncu), and at the results against float64 (--reference), before and after.
 """
 
