@@ -32,7 +32,9 @@ from kernelcount.traces import saved
 
 if TYPE_CHECKING:
     from kernelcount.beside import OnPaper
-    from kernelcount.model import Diagnosis
+    from kernelcount.budget import Budget
+    from kernelcount.checking import Options, Shown
+    from kernelcount.model import Checked, Diagnosis
     from kernelcount.runners import Results, Runner
 
 _PAPER_HAS_NONE = "on paper nothing takes time: --device names a GPU, or cpu"
@@ -362,3 +364,46 @@ def scenarios(names: Sequence[str]) -> tuple[Scenario, ...]:
     from kernelcount import scenarios as those
 
     return those.choose(names) if names else those.find()
+
+
+def budgets(paths: Sequence[Path] = ()) -> tuple[Budget, ...]:
+    """The budgets in these files and folders; by default under scenarios/ and in this folder.
+
+    Nothing is imported or counted. Raises UsageError with what is wrong in each file.
+    """
+    from kernelcount.budgets import load
+
+    return load(paths)
+
+
+def check(
+    held: Sequence[Budget],
+    runner: Runner,
+    progress: Callable[[str], None],
+    options: Options | None = None,
+    shown: Shown = lambda *_: None,
+    beside: Callable[[Job], OnPaper] | None = None,
+) -> Checked:
+    """Hold budgets against what is counted by one of `runners`' functions, or `warm.in_fork`.
+
+    `shown` is told what came of each as soon as it is known. `beside` makes what counts on paper
+    beside a GPU, for limits that only paper can tell; None: those stay undecided there.
+
+    A target that cannot be counted leaves its budget undecided. Raises UsageError for options or a
+    lock file that are not what they must be.
+    """
+    from kernelcount import checking
+
+    options = options or checking.Options()
+    for budget in held:
+        check_job(checking.job_of(budget, options))
+
+    def count(job: Job, modelled: bool) -> tuple[Report, tuple[str, ...]]:
+        if beside is None or not modelled:
+            answer = run(job, runner, progress)
+        else:
+            with beside(job) as on_paper:
+                answer = run(job, runner, progress, on_paper)
+        return answer.report, answer.said
+
+    return checking.check(held, count, options, shown)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from kernelcount import comparison, paper
 from kernelcount.errors import KernelcountError
 from kernelcount.model import Beside, Capture, Environment, Job, Outcome, Unmeasured
-from kernelcount.runners import Background, Results, in_worker
+from kernelcount.runners import Background, Results, Starter, in_worker
 
 _LOOK = 0.1  # seconds between reports of progress
 
@@ -79,10 +79,12 @@ class OnPaper:
 class Alongside:
     """Begins to do a job at once, in a worker of the lowest priority.
 
-    `result` waits for it; whoever does not want it any more must `cancel` it.
+    `result` waits for it; whoever does not want it any more must `cancel` it. `start`: as in
+    `in_worker`.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, start: Starter | None = None) -> None:
+        self._start = start
         self._doing = ""
         self._told = Background()
         self._results: Results | None = None
@@ -110,7 +112,7 @@ class Alongside:
 
     def _do(self, job: Job) -> None:
         try:
-            self._results = in_worker(job, self._note, background=self._told)
+            self._results = in_worker(job, self._note, background=self._told, start=self._start)
         except BaseException as error:  # noqa: BLE001  it is raised where the result is asked for
             self._error = error
 

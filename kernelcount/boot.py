@@ -8,6 +8,9 @@ from pathlib import Path
 
 import kernelcount
 
+PACKAGE = "KERNELCOUNT_PACKAGE"
+"""The variable that names the folder of the package whose workers are to be forked."""
+
 # Neither the current folder nor this package's may come before the standard library on the import
 # path, or a user's random.py would break torch.
 _START = """

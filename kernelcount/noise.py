@@ -25,6 +25,15 @@ PRECISION = 0.01
 however often it is seen."""
 
 
+SAME_TIME = 0.07
+"""Kernel times of one profiled call that differ by less than this share are called the same.
+
+Measured on an H200 (its timer ticks every 32 ns): of 40 profiled calls of add_relu, eager and
+compiled, 95 of 100 pairs differ by less than 6.9 % at 100 and at 10,000 elements, by less than
+2.3 % at a million and 0.6 % at a hundred million.
+"""
+
+
 def half_width(samples: Sequence[float]) -> float | None:
     """Half the confidence interval of the median, relative to it; None for too few samples."""
     bounds = interval(samples)

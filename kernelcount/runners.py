@@ -19,6 +19,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -36,7 +37,6 @@ _LOOK = 0.2  # seconds between looks whether a silent worker still lives
 _ANSWER = 1.0  # seconds for a worker to write down where it is
 _FAREWELL = 5.0  # seconds for a killed process to be gone; one that waits for a driver may not go
 _CHUNK = 1 << 16
-_LOWEST = 19  # the priority that gives way to all others (nice)
 TOKEN = "KERNELCOUNT_WORKER"  # noqa: S105  in the environment of a worker and of all that it starts
 
 _START = """
@@ -45,6 +45,25 @@ os.nice({priority})
 from kernelcount.worker import main
 main({control}, {folder!r}, {first})
 """
+
+
+class Process(Protocol):
+    """A worker process, as subprocess.Popen has it."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """Its exit code, negative for a signal; None while it lives."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The same, when it has ended. Raises subprocess.TimeoutExpired."""
+
+    def send_signal(self, number: int, /) -> None:
+        """Send it a signal, if it lives."""
+
+
+Starter = Callable[[worker.Start], AbstractContextManager[Process]]
+"""Starts a worker process, and ends it with all that it has started as the context ends."""
 
 _MESSAGES: msgspec.json.Decoder[worker.Message] = msgspec.json.Decoder(worker.Message)
 _FRAME = re.compile(r'  File "(.+)", line (\d+) in (.+)')
@@ -129,11 +148,13 @@ def in_worker(
     companion: Companion | None = None,
     *,
     background: Background | None = None,
+    start: Starter | None = None,
 ) -> Results:
     """Do the job in worker processes. Raises KernelcountError where it cannot be done at all.
 
-    In the `background` it is done at the lowest priority, with what the user's code prints thrown
-    away. It rests when it is told so, and is given up with Interrupted as soon as it is cancelled.
+    `start` starts them; None: each from nothing. In the `background` it is done at the lowest
+    priority, with what the user's code prints thrown away. It rests when it is told so, and is
+    given up with Interrupted as soon as it is cancelled.
     """
     results = Results(job)
     with tempfile.TemporaryDirectory(prefix="kernelcount-", ignore_cleanup_errors=True) as folder:
@@ -141,7 +162,7 @@ def in_worker(
         Path(folder, "job").write_text(packed, encoding="ascii")
         while (first := _first_left(results)) is not None:
             listener = _Listener(results, progress, companion)
-            _Worker(listener, Path(folder), first, background).run()
+            _Worker(listener, Path(folder), first, background, start or spawned).run()
     return results
 
 
@@ -221,11 +242,16 @@ class _Worker:
     """One worker process, from its start to its end."""
 
     def __init__(
-        self, listener: _Listener, folder: Path, first: int, background: Background | None
+        self,
+        listener: _Listener,
+        folder: Path,
+        first: int,
+        background: Background | None,
+        start: Starter,
     ) -> None:
         self.job, self.folder, self.first = listener.results.job, folder, first
         self.listener, self.background, self.resting = listener, background, False
-        self.token = uuid.uuid4().hex
+        self.start = start
 
     def run(self) -> None:
         """Take outcomes until the worker ends; account for the variant that it died at."""
@@ -242,41 +268,26 @@ class _Worker:
                 listener.fail(self._how_it_ended(process), 2 if loading else NotMeasuredError.code)
 
     @contextlib.contextmanager
-    def _started(self) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    def _started(self) -> Iterator[tuple[Process, int]]:
         pipe = self.folder / "results"
         pipe.unlink(missing_ok=True)
         os.mkfifo(pipe)
         reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
         keeping = os.open(pipe, os.O_WRONLY)  # so that the pipe has no end between two messages
-        control, alive = os.pipe()
-        start = _START.format(
-            control=control,
-            folder=str(self.folder),
-            first=self.first,
-            priority=0 if self.background is None else _LOWEST,
-        )
-        # Whatever the user's code prints, from wherever, goes to stderr.
-        to = 2 if self.background is None else subprocess.DEVNULL
         # On paper nothing may touch a GPU that is there: Inductor, for one, would time on it.
         hidden = {"CUDA_VISIBLE_DEVICES": ""} if self.job.device == "paper" else {}
-        process = subprocess.Popen(
-            boot.command(start),
-            stdin=subprocess.DEVNULL,
-            stdout=to,
-            stderr=to,
-            pass_fds=(control,),
-            start_new_session=True,  # so that all its children can be ended with it
-            env={**boot.environment(), **hidden, TOKEN: self.token},
+        variables = {**boot.environment(), **hidden, TOKEN: uuid.uuid4().hex}
+        start = worker.Start(
+            str(self.folder), self.first, variables, quiet=self.background is not None
         )
-        os.close(control)
         try:
-            yield process, reading
+            with self.start(start) as process:
+                yield process, reading
         finally:
-            kill(process, self.token)
-            for descriptor in (reading, keeping, alive):
+            for descriptor in (reading, keeping):
                 os.close(descriptor)
 
-    def _listen(self, process: subprocess.Popen[bytes], pipe: int) -> str | None:
+    def _listen(self, process: Process, pipe: int) -> str | None:
         """Take messages until the worker ends; why it was ended, where time was up."""
         pending = b""
         deadline: float | None = None
@@ -298,7 +309,7 @@ class _Worker:
                     deadline = None
         return None
 
-    def _rests(self, process: subprocess.Popen[bytes]) -> bool:
+    def _rests(self, process: Process) -> bool:
         """Whether it is to rest just now; it and all its children do so by then, or go on.
 
         Raises Interrupted where it is to be given up.
@@ -319,10 +330,10 @@ class _Worker:
         timing = self.job.seconds if self.listener.together else 0
         return time.monotonic() + self.job.timeout + timing
 
-    def _out_of_time(self, process: subprocess.Popen[bytes]) -> str:
+    def _out_of_time(self, process: Process) -> str:
         return f"no answer within --timeout {self.job.timeout:g} s; {self._place(process)}"
 
-    def _place(self, process: subprocess.Popen[bytes]) -> str:
+    def _place(self, process: Process) -> str:
         """Where a worker hangs: the user's line, or what was being done."""
         fault = self.folder / "fault"
         if worker.WHERE is not None:
@@ -333,7 +344,7 @@ class _Worker:
         frame = _frame(fault)
         return f"it was {frame or self.listener.doing}"
 
-    def _how_it_ended(self, process: subprocess.Popen[bytes]) -> str:
+    def _how_it_ended(self, process: Process) -> str:
         """How a worker ended that had not said so, in words."""
         code = process.wait()
         doing = f" ({self.listener.doing})" if self.listener.doing else ""
@@ -347,6 +358,35 @@ class _Worker:
         where = f" {frame}" if frame else doing
         hint = "; was it out of memory? Try a smaller --size" if name == "SIGKILL" else ""
         return f"the process died of {name}{where}{hint}"
+
+
+@contextlib.contextmanager
+def spawned(start: worker.Start) -> Iterator[Process]:
+    """A worker process that is started from nothing."""
+    control, alive = os.pipe()
+    then = _START.format(
+        control=control,
+        folder=start.folder,
+        first=start.first,
+        priority=worker.LOWEST if start.quiet else 0,
+    )
+    # Whatever the user's code prints, from wherever, goes to stderr.
+    to = subprocess.DEVNULL if start.quiet else 2
+    process = subprocess.Popen(
+        boot.command(then),
+        stdin=subprocess.DEVNULL,
+        stdout=to,
+        stderr=to,
+        pass_fds=(control,),
+        start_new_session=True,  # so that all its children can be ended with it
+        env=start.variables,
+    )
+    os.close(control)
+    try:
+        yield process
+    finally:
+        kill(process, start.variables[TOKEN])
+        os.close(alive)
 
 
 def _frame(fault: Path) -> str | None:
@@ -372,7 +412,7 @@ def _is_users(file: str) -> bool:
     return not file.startswith("<") and not any(path.is_relative_to(f) for f in libraries)
 
 
-def kill(process: subprocess.Popen[bytes], token: str) -> None:
+def kill(process: Process, token: str) -> None:
     """End the worker and every process that it has started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -42,9 +42,26 @@ from kernelcount.traces import saved
 WHERE = signal.SIGUSR1 if hasattr(signal, "SIGUSR1") else None
 """Asks a worker to write down where it is, before it is ended."""
 
+LOWEST = 19
+"""The priority that gives way to all others (nice)."""
+
 _LONGEST_LINE = 300  # characters of an exception's text in a reason
 _LONGEST_TEXT = 8000  # characters of an exception with its frames
 _MOST_LINES = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a worker process begins with: the folder of its job, and the step to begin at.
+
+    `variables` are its environment. `quiet`: it works in the background, at the lowest priority,
+    and what it prints is thrown away.
+    """
+
+    folder: str
+    first: int
+    variables: dict[str, str]
+    quiet: bool = False
 
 
 class Loading(msgspec.Struct, tag="loading"):
@@ -498,10 +515,10 @@ def _is_for_paper(job: Job) -> bool:
 
     if job.device is not None:
         return devices.parse(job.device)[0].kind == "paper"
-    return not _may_have_a_gpu() and devices.choose(None)[0].kind == "paper"
+    return not may_have_a_gpu() and devices.choose(None)[0].kind == "paper"
 
 
-def _may_have_a_gpu() -> bool:
+def may_have_a_gpu() -> bool:
     """Whether there may be a GPU, told without starting one.
 
     CUDA that is started has settled which GPUs the process sees; NVML tells without that. Of other

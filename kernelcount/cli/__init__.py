@@ -10,6 +10,7 @@ import typer
 
 from kernelcount import __version__
 from kernelcount.cli import output
+from kernelcount.cli.check import check
 from kernelcount.cli.doctor import doctor
 from kernelcount.cli.read import read
 from kernelcount.cli.run import run
@@ -19,13 +20,14 @@ from kernelcount.errors import Interrupted, UsageError
 _SUMMARY = (
     "Count the GPU kernels that a PyTorch function launches, in eager and under torch.compile."
 )
-_COMMANDS = (run, read, doctor, scenarios)
+_COMMANDS = (run, read, check, scenarios, doctor)
 
 # Plain help: rich would be imported for it, and that takes longer than all the rest.
 app = typer.Typer(
     name="kernelcount",
     help=_SUMMARY,
-    epilog="Exit codes: 0 done, 2 usage or input, 3 not measured or in part, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 a budget is broken, 2 usage or input, 3 not measured or in part, "
+    "130 interrupted.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=False,

@@ -115,7 +115,7 @@ class Gpu:
         return int(api.max_memory_allocated() - before)
 
     def environment(self) -> Environment:
-        """The device's name and the versions of torch and Triton."""
+        """The device's name and architecture, and the versions of what makes its kernels."""
         import torch
 
         return Environment(
@@ -123,7 +123,18 @@ class Gpu:
             kind="hip" if self.kind == "cuda" and torch.version.hip else self.kind,
             torch=torch.__version__.partition("+")[0],
             triton=triton_version(),
+            architecture=self._architecture(),
+            libraries=tuple(_libraries()) if self.kind == "cuda" else (),
         )
+
+    def _architecture(self) -> str | None:
+        """``sm_90``, or AMD's ``gfx942``; None where torch has no such name."""
+        properties = self._api().get_device_properties(self.index)
+        if (amd := getattr(properties, "gcnArchName", None)) and amd.startswith("gfx"):
+            return str(amd).partition(":")[0]
+        if hasattr(properties, "major"):
+            return f"sm_{properties.major}{properties.minor}"
+        return None
 
     def _api(self) -> Any:
         import torch
@@ -133,9 +144,29 @@ class Gpu:
 
 def triton_version() -> str | None:
     """The version of Triton that is installed, or None."""
+    return _version("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu")
+
+
+def _libraries() -> Iterator[tuple[str, str]]:
+    """CUDA or ROCm that torch was built with, and the libraries that come as packages beside it."""
+    import torch
+
+    for name, built in (("cuda", torch.version.cuda), ("hip", torch.version.hip)):
+        if built:
+            major = built.partition(".")[0]
+            yield name, built
+    if torch.version.cuda:
+        for name in ("cublas", "cudnn"):
+            # Since CUDA 13 the packages are named without its version (cuDNN's is not).
+            if found := _version(f"nvidia-{name}-cu{major}", f"nvidia-{name}"):
+                yield name, found
+
+
+def _version(*packages: str) -> str | None:
+    """The version of the first of these packages that is installed, or None."""
     from importlib.metadata import PackageNotFoundError, version
 
-    for name in ("triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu"):
+    for name in packages:
         try:
             return version(name).partition("+")[0]
         except PackageNotFoundError:

@@ -106,7 +106,13 @@ class PretendedGpu:
         """The card's name and torch's version, whose code generation is followed."""
         import torch
 
-        return Environment(cards.full_name(self.card), "paper", torch.__version__.partition("+")[0])
+        major, minor = self.card.capability
+        return Environment(
+            cards.full_name(self.card),
+            "paper",
+            torch.__version__.partition("+")[0],
+            architecture=f"sm_{major}{minor}",
+        )
 
     def run(self, call: Callable[[], Any], given: Any, beside: str | None = None) -> None:
         """Make one call and note what it launches. `given`: its arguments, for the floor.

@@ -21,6 +21,10 @@ _SKIP_LOGGERS = (
 _SKIP_TEXT = "skipping cudagraphs due to "
 
 
+MODULES = ("torch", "torch._dynamo", "torch._inductor.compile_fx")
+"""What compiling needs, and takes seconds to import. None of them starts a GPU."""
+
+
 def load() -> None:
     """Import what compiling needs: seconds that belong to no call of the user's code."""
     import torch

@@ -29,18 +29,11 @@ from kernelcount.model import (
     Verdict,
     note_codes,
 )
+from kernelcount.noise import SAME_TIME
 from kernelcount.render.wording import clean, duration, percent, plural, ratio, setting, size
 
 UNDERSTATED = frozenset({"incomplete", "generated-unknown"})
 """Notes which say that more ran than was counted, or may have."""
-
-SAME_TIME = 0.07
-"""Kernel times of one profiled call that differ by less than this share are called the same.
-
-Measured on an H200 (its timer ticks every 32 ns): of 40 profiled calls of add_relu, eager and
-compiled, 95 of 100 pairs differ by less than 6.9 % at 100 and at 10,000 elements, by less than
-2.3 % at a million and 0.6 % at a hundred million.
-"""
 
 LISTED = 12
 """Rows of a variant that are shown before the rest is summed up."""

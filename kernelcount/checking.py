@@ -1,0 +1,187 @@
+"""Budgets held against what is counted, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+from kernelcount import rules
+from kernelcount.budget import Budget
+from kernelcount.errors import Interrupted, KernelcountError
+from kernelcount.limits import Limit
+from kernelcount.locks import Locks
+from kernelcount.model import (
+    EAGER_CODE,
+    Beside,
+    Capture,
+    Checked,
+    Environment,
+    Held,
+    Job,
+    Outcome,
+    Report,
+    Status,
+)
+from kernelcount.rules import Counted, Reading
+
+_NO_LIMIT = "it has no limit, and so keeps nothing"
+_NONE_HERE = "no limit of it is for this setup"
+
+Count = Callable[[Job, bool], tuple[Report, tuple[str, ...]]]
+"""Counts what a job asks for, and on paper too where that is asked: the report, and what is to be
+told beside it.
+"""
+
+Shown = Callable[[Checked, tuple[str, ...]], None]
+"""Takes what came of one budget as soon as it is known, and what is to be told beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How budgets are checked: what they say themselves of `device` and `gpu` gives way to this."""
+
+    device: str | None = None
+    gpu: str | None = None
+    timeout: float | None = None
+    seconds: float = 1.0
+    update: bool = False
+    allow_undecided: bool = False
+
+
+def check(budgets: Sequence[Budget], count: Count, options: Options, shown: Shown) -> Checked:
+    """Count what each budget is about, and hold its limits and what a lock file has recorded.
+
+    A target that cannot be counted leaves its budget undecided. Raises UsageError for a lock file
+    that is none, Interrupted.
+    """
+    lock = Locks(budgets)
+    environments: set[Environment] = set()
+    held: list[Held] = []
+    for budget in budgets:
+        of_budget, environment, said = _of(budget, count, options, lock)
+        environments |= {environment} if environment else set()
+        held += of_budget
+        shown(Checked(tuple(of_budget), 1, environment), said)
+    written, unwritten = lock.write() if options.update else ((), ())
+    return Checked(
+        tuple(held),
+        len(budgets),
+        environments.pop() if len(environments) == 1 else None,
+        tuple(lock.notes(update=options.update)),
+        written,
+        unwritten,
+        options.allow_undecided,
+    )
+
+
+def job_of(budget: Budget, options: Options) -> Job:
+    """What is to be run for a budget. No calls are timed that no limit is about."""
+    timed = any(limit.rule.timed for limit in budget.all_limits)
+    job = replace(budget.job, timeout=options.timeout, seconds=options.seconds if timed else 0.0)
+    if options.device is not None:
+        job = replace(job, device=options.device, gpu=None)
+    if options.gpu is not None:
+        job = replace(job, device="paper", gpu=options.gpu)
+    return job
+
+
+def _needs_paper(budget: Budget) -> bool:
+    """Whether a limit is about what is only worked out on paper, also where there is a GPU."""
+    return any(limit.rule.modelled for limit in budget.all_limits)
+
+
+def _of(
+    budget: Budget, count: Count, options: Options, lock: Locks
+) -> tuple[list[Held], Environment | None, tuple[str, ...]]:
+    """What came of one budget, where, and what is to be told."""
+    empty = [
+        budget.held(place, variant, "budget", "broken", why=_NO_LIMIT)
+        for variant, place in budget.empty
+    ]
+    if not budget.all_limits:
+        return empty, None, ()
+    try:
+        report, said = count(job_of(budget, options), _needs_paper(budget))
+    except Interrupted:
+        raise
+    except KernelcountError as error:
+        if error.code == Interrupted.code:
+            raise
+        return [*empty, *_undecided(budget, error)], None, (f"{budget.target}: {error}",)
+    held = list(_limits(budget, report))
+    held = list(lock.compared(budget, report, held, update=options.update))
+    said = tuple(f"{budget.target}: {text}" for text in said)
+    return [*empty, *held], report.environment, said
+
+
+def _undecided(budget: Budget, error: KernelcountError) -> Iterator[Held]:
+    """Every limit of a budget whose target could not be counted."""
+    why = str(error).partition("\n")[0]
+    for limit in budget.limits or budget.all_limits:
+        yield budget.held(
+            limit.place, limit.variant, limit.name, "undecided",
+            why=why, code=error.code, bounds=limit.bounds, unit=limit.rule.unit,
+        )  # fmt: skip
+
+
+# ── limits ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _limits(budget: Budget, report: Report) -> Iterator[Held]:
+    """Every limit of a budget that holds where it was counted."""
+    (run,) = report.runs
+    outcomes = dict(zip(budget.variants, run.outcomes, strict=True))
+    besides = dict(zip(budget.variants, run.besides or (None,) * len(outcomes), strict=True))
+    basis = "paper" if report.environment.kind == "paper" else "measured"
+    limits = budget.limits_on(report.environment, basis)
+    if not limits:
+        yield budget.held(budget.place, "", "budget", "undecided", why=_NONE_HERE)
+    for limit in limits:
+        yield _limit(budget, limit, outcomes, besides[limit.variant])
+
+
+def _limit(
+    budget: Budget, limit: Limit, outcomes: dict[str, Outcome], beside: Beside | None
+) -> Held:
+    """One limit, held against what its variant launched."""
+    outcome = outcomes[limit.variant]
+    more: dict[str, object] = {"bounds": limit.bounds, "unit": limit.rule.unit}
+    if not isinstance(outcome, Capture):
+        more |= {"why": outcome.reason, "code": outcome.code}
+        return budget.held(limit.place, limit.variant, limit.name, "undecided", **more)
+    over = outcomes.get(limit.bounds.over)
+    counted = Counted(outcome, beside, limit.variant == budget.variants[0], over)
+    reading = _rounded(rules.read(limit.name, counted), limit.digits)
+    status = rules.status(reading, limit.bounds)
+    noisy = reading.known and not reading.at_least and reading.low < reading.high
+    more |= {
+        "actual": reading.value,
+        "at_least": reading.at_least,
+        "low": reading.low if noisy and abs(reading.low) < inf else None,
+        "high": reading.high if noisy and reading.high < inf else None,
+        "why": _why(status, reading, outcome),
+        "basis": outcome.basis,
+    }
+    return budget.held(limit.place, limit.variant, limit.name, status, **more)
+
+
+def _rounded(reading: Reading, digits: int | None) -> Reading:
+    """The reading as it is shown, and as it was written in the budget."""
+    if digits is None or reading.value is None:
+        return reading
+    value, low, high = (
+        x if abs(x) == inf else round(x, digits) for x in (reading.value, reading.low, reading.high)
+    )
+    return replace(reading, value=value, low=low, high=high)
+
+
+def _why(status: Status, reading: Reading, capture: Capture) -> str:
+    """A sentence on what is not kept, beyond its figures."""
+    if status == "undecided" and not reading.reason:
+        if not reading.at_least:
+            return "the limit lies within the noise"
+        return next((n.detail for n in capture.notes if n.code == "at-least"), "there may be more")
+    if status == "broken":
+        return next((n.detail for n in capture.notes if n.code in EAGER_CODE), "")
+    return "" if status == "kept" else reading.reason

@@ -1,0 +1,250 @@
+"""What a lock file has recorded, held against what was launched now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from kernelcount import lockfile
+from kernelcount.budget import Budget
+from kernelcount.errors import UsageError
+from kernelcount.lockfile import Entry
+from kernelcount.model import Capture, Environment, Held, Note, Outcome, Report, Status
+from kernelcount.nodes import Place
+from kernelcount.rules import doubt
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How what was launched differs from `entry`, a line each in `details`; nothing: not at all."""
+
+    entry: Entry
+    details: tuple[str, ...] = ()
+
+
+def setup_of(environment: Environment, basis: str) -> tuple[tuple[str, str], ...]:
+    """What the kernels depend on, beside the function and its arguments."""
+    return lockfile.setup(
+        (
+            ("gpu", environment.architecture or environment.device),
+            ("torch", environment.torch),
+            ("triton", environment.triton),
+            *environment.libraries,
+            ("basis", basis),
+        )
+    )
+
+
+def entry_of(
+    target: str, variant: str, outcome: Outcome, inputs: Sequence[str] = ()
+) -> Entry | str:
+    """What is recorded of a variant; or why it is not. `inputs` as in `Entry`."""
+    if not isinstance(outcome, Capture):
+        return outcome.reason
+    if outcome.on_cpu:
+        return "no GPU was involved"
+    if reason := doubt(outcome):
+        return reason
+    kernels: Counter[str] = Counter()
+    for row in outcome.rows():
+        if row.activity == "kernel":
+            kernels[row.name] += row.count
+    on_paper = outcome.paper is not None
+    return Entry(
+        target,
+        variant,
+        setup_of(outcome.environment, outcome.basis),
+        tuple(sorted(kernels.items())),
+        None if outcome.paper is not None and outcome.paper.at_least else outcome.count("copy"),
+        None if on_paper else outcome.count("fill"),
+        tuple(inputs),
+    )
+
+
+def changed(now: Entry, recorded: Iterable[Entry]) -> Change | None:
+    """How it differs from what is recorded for the same setup; None where nothing is."""
+    same = (e for e in _of_same(now, recorded) if not _differing(now, e))
+    entry = next(same, None)
+    return None if entry is None else Change(entry, tuple(_differences(now, entry)))
+
+
+def nearest(now: Entry, recorded: Iterable[Entry]) -> tuple[Entry, str] | None:
+    """The entry whose setup differs the least, and in what; None where nothing is recorded."""
+    others = [(e, _differing(now, e)) for e in _of_same(now, recorded)]
+    if not others:
+        return None
+    entry, names = min(others, key=lambda pair: len(pair[1]))
+    here, there = dict(now.setup), dict(entry.setup)
+    return entry, ", ".join(f"{n} {there[n]} instead of {here.get(n, 'none')}" for n in names)
+
+
+def differences(now: Entry, entry: Entry) -> tuple[str, ...]:
+    """What was launched otherwise, a line each."""
+    return tuple(_differences(now, entry))
+
+
+def _of_same(now: Entry, recorded: Iterable[Entry]) -> Iterator[Entry]:
+    """Those of the same target and variant; one without arguments is of any."""
+    for entry in recorded:
+        same = (entry.target, entry.variant) == (now.target, now.variant)
+        if same and entry.inputs in ((), now.inputs):
+            yield entry
+
+
+def _differing(now: Entry, entry: Entry) -> list[str]:
+    """In what the setups differ; what an entry does not say may be anything."""
+    here = dict(now.setup)
+    return [name for name, value in entry.setup if here.get(name) != value]
+
+
+def _differences(now: Entry, entry: Entry) -> Iterator[str]:
+    after, before = dict(now.kernels), dict(entry.kernels)
+    for name, n in after.items():
+        if name not in before:
+            yield f"new: {name}{_several(n)}"
+    for name, n in before.items():
+        if name not in after:
+            yield f"gone: {name}{_several(n)}"
+    for name, n in after.items():
+        if n != before.get(name, n):
+            yield f"{n} instead of {before[name]}: {name}"
+    pairs = (("copies", entry.copies, now.copies), ("fills", entry.fills, now.fills))
+    for what, there, here in pairs:
+        if None not in (there, here) and there != here:
+            yield f"{what}: {here} instead of {there}"
+
+
+def _several(n: int) -> str:
+    return f" ({n})" if n > 1 else ""
+
+
+@dataclass
+class _Lock:
+    """One lock file: what is recorded in it, and what was seen now, with how it compares."""
+
+    path: Path
+    recorded: list[Entry]
+    seen: list[Entry] = field(default_factory=list)
+    unseen: list[tuple[str, str, str]] = field(default_factory=list)
+    missing: list[Entry] = field(default_factory=list)
+
+
+class Locks:
+    """The lock files beside the budgets. Raises UsageError for one that cannot be read."""
+
+    def __init__(self, budgets: Sequence[Budget]) -> None:
+        self._locks: dict[Path, _Lock] = {}
+        self._often: Counter[tuple[Path, str]] = Counter()
+        for budget in budgets:
+            folder = Path(budget.place.file).parent
+            path = folder / lockfile.NAME
+            self._often[path, budget.target] += 1
+            if path not in self._locks:
+                self._locks[path] = _Lock(path, lockfile.read(path))
+
+    def compared(
+        self, budget: Budget, report: Report, held: Sequence[Held], *, update: bool
+    ) -> Iterator[Held]:
+        """The limits, and each variant as its lock file has it; what changed stands with both."""
+        path = Path(budget.place.file).parent / lockfile.NAME
+        lock = self._locks[path]
+        several = self._often[path, budget.target] > 1
+        rows: list[Held] = []
+        changes: dict[str, tuple[str, ...]] = {}
+        for variant, outcome in zip(budget.variants, report.runs[0].outcomes, strict=True):
+            inputs = report.target.inputs if several and report.target else ()
+            entry = entry_of(budget.target, variant, outcome, inputs)
+            if isinstance(entry, str):
+                lock.unseen.append((budget.target, variant, entry))
+                if not update:
+                    rows += _unknown(budget, lock, variant, report, entry)
+                continue
+            lock.seen.append(entry)
+            change = changed(entry, lock.recorded)
+            if change is None:
+                lock.missing += [entry] if lock.recorded else []
+            elif not update:
+                changes[variant] = change.details
+                rows.append(_recorded(budget, lock, variant, change, entry))
+        for row in held:
+            broken = row.status == "broken"
+            yield replace(row, details=changes.get(row.variant, ())) if broken else row
+        yield from rows
+
+    def notes(self, *, update: bool) -> Iterator[Note]:
+        """What could not be compared, or recorded, and why."""
+        for lock in self._locks.values():
+            for target, variant, reason in lock.unseen if update else ():
+                yield Note("not-recorded", f"{target}, {variant}: not recorded: {reason}")
+            if not update:
+                yield from _missing(lock)
+
+    def write(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Write what was seen: the files that were written, and why others were not."""
+        written: list[str] = []
+        unwritten: list[str] = []
+        for path, lock in self._locks.items():
+            if not lock.seen:
+                continue
+            try:
+                text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
+                new = lockfile.updated(text, str(path), lock.seen)
+                if new != text:
+                    path.write_text(new, encoding="utf-8")
+            except (OSError, UsageError) as error:
+                reason = error.strerror if isinstance(error, OSError) else error
+                unwritten.append(f"{path}: {reason}")
+                continue
+            known = {replace(e, line=0) for e in lock.recorded}
+            news = sum(e not in known for e in lock.seen)
+            written.append(f"{path}: {news} of {len(lock.seen)} entries are new or changed")
+        return tuple(written), tuple(unwritten)
+
+
+def _unknown(
+    budget: Budget, lock: _Lock, variant: str, report: Report, reason: str
+) -> Iterator[Held]:
+    """A variant that is recorded for this setup, and of which nothing is known now."""
+    environment = report.environment
+    basis = "paper" if environment.kind == "paper" else "measured"
+    asked = Entry(budget.target, variant, setup_of(environment, basis), ())
+    for entry in lock.recorded:
+        if (entry.target, entry.variant) == asked.key[:2] and not _differing(asked, entry):
+            place = Place(str(lock.path), entry.line)
+            yield budget.held(place, variant, "lock", "undecided", why=reason)
+            return
+
+
+def _recorded(budget: Budget, lock: _Lock, variant: str, change: Change, entry: Entry) -> Held:
+    """A variant as its lock file has it."""
+    status: Status = "broken" if change.details else "kept"
+    basis = dict(entry.setup)["basis"]
+    place = Place(str(lock.path), change.entry.line)
+    why = "it launches other kernels than are recorded" if change.details else ""
+    more: dict[str, object] = {"why": why, "details": change.details, "basis": basis}
+    return budget.held(place, variant, "lock", status, **more)
+
+
+def _missing(lock: _Lock) -> Iterator[Note]:
+    """What is not recorded for this setup; what is nearest, and how that differs."""
+    groups: dict[str, list[str]] = {}
+    for entry in lock.missing:
+        near = nearest(entry, lock.recorded)
+        name = f"{entry.target} {entry.variant}"
+        if near is None:
+            groups.setdefault("", []).append(name)
+            continue
+        changes = differences(entry, near[0])
+        named = f"{name} ({'; '.join(changes)})" if changes else name
+        groups.setdefault(near[1], []).append(named)
+    for how, names in groups.items():
+        listed = ", ".join(names)
+        if how:
+            yield Note(
+                "lock-other-setup",
+                f"{lock.path}: not recorded for this setup: {listed}; the nearest has {how}",
+            )
+        else:
+            yield Note("lock-unknown", f"{lock.path} has nothing of {listed}")

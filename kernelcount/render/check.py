@@ -1,0 +1,298 @@
+"""What became of budgets, for a person or a program.
+
+On a screen each budget is shown as soon as it is known: `head`, then `rows` for each, then `foot`.
+"""
+
+from __future__ import annotations
+
+import csv as spreadsheet
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from io import StringIO
+from math import isfinite
+from typing import Any
+
+from kernelcount.errors import KernelcountError
+from kernelcount.model import Bounds, Checked, Environment, Held
+from kernelcount.render.json import SCHEMA, text_of
+from kernelcount.render.layout import NARROWEST, WIDEST, Line, cells, fit, pad, paint, wrap
+from kernelcount.render.wording import (
+    clean,
+    duration,
+    plural,
+    ratio,
+    setting,
+    size,
+    target_name,
+    transfers,
+)
+
+_STYLES = {"kept": "green", "broken": "bold red", "undecided": "bold yellow"}
+_STATUS = max(map(len, _STYLES))
+_WIDEST_NAME = 24
+_MARGIN = "  "
+
+
+# ── in words ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def figure(held: Held, value: float) -> str:
+    """A value in the unit of the limit: ``2``, ``5.0``, ``12 MB``, ``1.68x``, ``31.2 µs``."""
+    if held.unit == "ns":
+        return duration(value)
+    if held.unit == "x":
+        return ratio(value)
+    if held.unit == "bytes":
+        return (
+            f"{value:,.0f} bytes" if value == held.actual and _is_near(held) else size(int(value))
+        )
+    if held.limit == "transfers":
+        return transfers(value)
+    return str(int(value)) if float(value).is_integer() else f"{value:g}"
+
+
+def _is_near(held: Held) -> bool:
+    """Whether bytes that differ would be shown alike if they were rounded."""
+    ends = (held.bounds.low, held.bounds.high) if held.bounds else ()
+    actual = held.actual or 0
+    return any(e is not None and e != actual and size(int(e)) == size(int(actual)) for e in ends)
+
+
+def allowed(held: Held) -> str:
+    """What a limit allows: ``1``, ``at most 1``, ``at least 1.30x over eager``, or "" for none."""
+    bounds = held.bounds or Bounds()
+    if bounds.exact is not None:
+        said = figure(held, bounds.exact)
+    else:
+        ends = (("at least", bounds.low), ("at most", bounds.high))
+        said = " and ".join(f"{word} {figure(held, n)}" for word, n in ends if n is not None)
+    return f"{said} over {bounds.over}" if said and bounds.over else said
+
+
+def actual(held: Held) -> str:
+    """What was found: ``2``, ``≥ 6``, ``1.21x (1.18x to 1.24x)``; "" where nothing is known."""
+    if held.actual is None:
+        return ""
+    said = figure(held, held.actual)
+    if held.at_least:
+        return f"≥ {said}"
+    if held.low is not None and held.high is not None:
+        return f"{said} ({figure(held, held.low)} to {figure(held, held.high)})"
+    return said
+
+
+def sentence(held: Held) -> str:
+    """One limit and what became of it: ``kernels 2, allowed 1``."""
+    name = clean(held.limit.replace("_", " "))
+    if held.limit in ("budget", "lock"):
+        return f"{name}: {clean(held.why) or 'as recorded'}"
+    if held.actual is None:
+        return f"{name}: {clean(held.why)}"
+    said = f"{name} {actual(held)}, allowed {allowed(held)}"
+    return f"{said}: {clean(held.why)}" if held.why else said
+
+
+def summary(checked: Checked) -> str:
+    """How many are kept, broken and undecided."""
+    return ", ".join(f"{checked.count(status)} {status}" for status in ("kept", "broken")) + (
+        f", {undecided} undecided" if (undecided := checked.count("undecided")) else ""
+    )
+
+
+# ── on a screen ──────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """Where things stand: columns of names as wide as the widest. `full`: kept ones, too."""
+
+    width: int
+    target: int
+    variant: int
+    full: bool = False
+
+
+def screen(names: Iterable[tuple[str, str]], width: int, *, full: bool = False) -> Screen:
+    """The columns for these targets and variants."""
+    pairs = [(target_name(target), clean(variant)) for target, variant in names]
+    targets = max((cells(t) for t, _ in pairs), default=0)
+    variants = max((cells(v) for _, v in pairs), default=0)
+    return Screen(
+        max(NARROWEST, min(width, WIDEST)),
+        min(targets, _WIDEST_NAME),
+        min(variants, _WIDEST_NAME),
+        full,
+    )
+
+
+def head(budgets: int, limits: int, environment: Environment | None, at: Screen) -> list[Line]:
+    """How many there are, and where they are checked, as far as that is known."""
+    counts = f"{plural(budgets, 'budget')}, {plural(limits, 'limit')}"
+    parts = (counts, setting(environment) if environment else "")
+    said = " · ".join(filter(None, parts))
+    return [*(((line, "bold"),) for line in wrap(said, at.width)), ()]
+
+
+def rows(held: Sequence[Held], at: Screen) -> Iterator[Line]:
+    """What is not kept, a row each with what helps to find the cause below it."""
+    shown: tuple[str, ...] = ()
+    for one in held:
+        if one.status == "kept" and not at.full:
+            continue
+        yield from _row(one, at)
+        if one.details != shown:  # what changed is said once where a limit and a lock both have it
+            for line in one.details:
+                text = fit(clean(line), at.width - len(_MARGIN) - _STATUS - 2)
+                yield ((f"{_MARGIN}{' ' * (_STATUS + 2)}{text}", "dim"),)
+        shown = one.details
+
+
+def _row(held: Held, at: Screen) -> Iterator[Line]:
+    names = f"  {pad(target_name(held.target), at.target)}   {pad(clean(held.variant), at.variant)}"
+    start = cells(_MARGIN + names) + _STATUS + 3
+    room = max(at.width - start, NARROWEST // 2)
+    first, *rest = wrap(sentence(held), room) or [""]
+    where = clean(f"{held.file}:{held.line}")
+    beside = not rest and cells(first) + cells(where) + 3 <= room
+    text = f"{pad(first, room - cells(where))}{where}" if beside else first
+    status = ((_MARGIN, ""), (pad(held.status, _STATUS), _STYLES[held.status]))
+    yield (*status, (f"{names}   {text}", ""))
+    for line in rest:
+        yield ((f"{' ' * start}{line}", ""),)
+    if not beside:
+        place = fit(where, at.width - len(_MARGIN) - _STATUS - 2)
+        yield ((f"{_MARGIN}{' ' * (_STATUS + 2)}{place}", ""),)
+
+
+def foot(checked: Checked, at: Screen) -> list[Line]:
+    """The sum, what was written, and what was not compared."""
+    style = next((_STYLES[s] for s in ("broken", "undecided") if checked.count(s)), "bold green")
+    lines: list[Line] = [((summary(checked), style),)]
+    said = [
+        *(f"written: {w}" for w in checked.written),
+        *(f"note: {n.detail}" for n in checked.notes),
+    ]
+    for text in said:
+        lines += [((line, ""),) for line in wrap(clean(text), at.width)]
+    return lines
+
+
+def _table(checked: Checked, width: int, colour: bool, full: bool) -> str:
+    at = screen([(h.target, h.variant) for h in checked.held], width, full=full)
+    limits = sum(h.limit not in ("lock", "budget") for h in checked.held)
+    shown = list(rows(checked.held, at))
+    lines = [*head(checked.budgets, limits, checked.environment, at), *shown]
+    return paint([*lines, *([()] if shown else []), *foot(checked, at)], colour=colour)
+
+
+# ── for programs ─────────────────────────────────────────────────────────────────────────────────
+
+
+def document(checked: Checked) -> dict[str, Any]:
+    """The document of ``check``: an entry of ``budgets`` for each limit."""
+    environment = checked.environment
+    found: dict[str, Any] = {
+        "schema": SCHEMA,
+        "command": "check",
+        "environment": asdict(environment) if environment else None,
+        "budgets": [_entry(h) for h in checked.held],
+        "kept": checked.count("kept"),
+        "broken": checked.count("broken"),
+        "undecided": checked.count("undecided"),
+        "notes": [asdict(n) for n in checked.notes],
+        "written": list(checked.written),
+    }
+    if environment:
+        found["environment"] = {
+            **found["environment"],
+            "libraries": dict(environment.libraries),
+        }
+    failed = next((h for h in checked.held if h.status == "undecided" and h.code == _USAGE), None)
+    if failed and checked.exit_code == _USAGE:
+        where = f"{failed.file}:{failed.line}: {failed.target}, {failed.variant}"
+        found["error"] = {"code": _USAGE, "message": f"{where}: {failed.why}"}
+    return found
+
+
+_USAGE = KernelcountError.code
+
+
+def _entry(held: Held) -> dict[str, Any]:
+    bounds = held.bounds
+    return {
+        "file": held.file,
+        "line": held.line,
+        "column": held.column,
+        "target": held.target,
+        "size": held.size,
+        "variant": held.variant or None,
+        "limit": held.limit,
+        "status": held.status,
+        "actual": _number(held, held.actual),
+        "at_least": held.at_least,
+        "low": _number(held, held.low),
+        "high": _number(held, held.high),
+        "allowed": {
+            "min": _number(held, bounds.low),
+            "max": _number(held, bounds.high),
+            "over": bounds.over or None,
+        }
+        if bounds
+        else None,
+        "unit": held.unit or None,
+        "basis": held.basis,
+        "why": held.why or (sentence(held) if held.status == "broken" else None),
+        "details": list(held.details),
+    }
+
+
+def _number(held: Held, value: float | None) -> float | int | None:
+    """Counts and bytes as whole numbers; JSON has none for what is not finite."""
+    if value is None or not isfinite(value):
+        return None
+    whole = held.limit != "transfers" and held.unit in ("", "bytes") and float(value).is_integer()
+    return int(value) if whole else value
+
+
+COLUMNS = (
+    "file", "line", "target", "size", "variant", "limit", "status", "actual", "at_least", "min",
+    "max", "over", "basis", "why",
+)  # fmt: skip
+_FORMULA = ("=", "+", "-", "@")
+
+
+def _csv(checked: Checked) -> str:
+    page = StringIO()
+    writer = spreadsheet.writer(page, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for held in checked.held:
+        entry = _entry(held)
+        values = {**entry, **(entry["allowed"] or {})}
+        writer.writerow([_cell(values.get(name)) for name in COLUMNS])
+    return page.getvalue()
+
+
+def _cell(value: Any) -> str:
+    """Text that no spreadsheet takes for a formula; an unknown figure is an empty cell."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = clean(str(value))
+    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text
+
+
+_RENDERERS: dict[str, Callable[[Checked], str]] = {
+    "json": lambda checked: text_of(document(checked)),
+    "csv": _csv,
+}
+FORMS = ("table", *_RENDERERS)
+
+
+def render(
+    checked: Checked, *, form: str, width: int = 80, colour: bool = False, full: bool = False
+) -> str:
+    """Turn what became of budgets into text in one of `FORMS`, ended by a newline."""
+    if form == "table":
+        return _table(checked, width, colour, full)
+    return _RENDERERS[form](checked)
