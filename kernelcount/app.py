@@ -366,6 +366,43 @@ def scenarios(names: Sequence[str]) -> tuple[Scenario, ...]:
     return those.choose(names) if names else those.find()
 
 
+def hold(
+    chosen: Sequence[Scenario],
+    runner: Runner,
+    progress: Callable[[str], None],
+    options: Options,
+    shown: Callable[[Scenario, Checked, tuple[str, ...]], None],
+    beside: Callable[[Job], OnPaper] | None = None,
+) -> Checked:
+    """Hold each scenario to its budgets, as `check` does; `shown` is told of each as it is known.
+
+    Raises UsageError for options or a budget that are not what they must be.
+    """
+    parts: list[Checked] = []
+    for i, scenario in enumerate(chosen, 1):
+        said: list[str] = []
+        where = f"{i} of {len(chosen)}, {scenario.name}"
+        parts.append(
+            check(
+                budgets([Path(scenario.budget)]),
+                runner,
+                lambda text, where=where: progress(f"{where}: {text}"),  # type: ignore[misc]
+                options,
+                lambda _, told, said=said: said.extend(told),  # type: ignore[misc]
+                beside,
+            )
+        )
+        shown(scenario, parts[-1], tuple(said))
+    places = {part.environment for part in parts if part.environment}
+    return Checked(
+        tuple(held for part in parts for held in part.held),
+        sum(part.budgets for part in parts),
+        places.pop() if len(places) == 1 else None,
+        tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        allow_undecided=options.allow_undecided,
+    )
+
+
 def budgets(paths: Sequence[Path] = ()) -> tuple[Budget, ...]:
     """The budgets in these files and folders; by default under scenarios/ and in this folder.
 
