@@ -16,6 +16,7 @@ from kernelcount.model import (
     EAGER_CODE,
     Beside,
     Capture,
+    Checked,
     Environment,
     Job,
     Outcome,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from kernelcount.beside import OnPaper
     from kernelcount.budget import Budget
     from kernelcount.checking import Options, Shown
-    from kernelcount.model import Checked, Diagnosis
+    from kernelcount.model import Diagnosis
     from kernelcount.runners import Results, Runner
 
 _PAPER_HAS_NONE = "on paper nothing takes time: --device names a GPU, or cpu"
