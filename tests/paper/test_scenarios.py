@@ -10,6 +10,8 @@ import pytest
 from kernelcount import app, checking, runners, scenarios, warm
 from kernelcount.model import Checked, Held
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # torch's own
+
 OPTIONS = checking.Options(device="paper")
 SLOW = {("gradient_mean.py:loop", n) for n in (2000, 100)}  # at another size below
 WHY_NOT = (
@@ -28,7 +30,6 @@ def _budgets(scenario) -> Iterator:
             yield budget
 
 
-@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("scenario", scenarios.find(), ids=lambda s: s.name)
 def test_what_paper_can_decide_is_kept(scenario, count):
     checked = hold(tuple(_budgets(scenario)))
