@@ -25,9 +25,5 @@ def tf32(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         torch.set_float32_matmul_precision(before)
 
 
-def make_bf16(n: int = 8192, device: str = "cuda"):
-    return tuple(x.bfloat16() for x in make_inputs(n, device))
-
-
 def bf16(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return a.bfloat16() @ b.bfloat16()

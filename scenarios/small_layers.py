@@ -1,23 +1,26 @@
 """Launches are the third bottleneck, and CUDA graphs its remedy: many small layers, one launch.
 
 Each of the kernels takes the GPU some microseconds, about as long as the CPU takes to launch it, so
-that fusing a few of them changes little. A CUDA graph launches them all at once: the
-same kernels, one more that copies the input into the graph's memory, and a fraction of the time.
+that fusing a few of them changes little. A CUDA graph launches them all at once: the same kernels,
+one more that copies the input into the graph's memory, and a fraction of the time.
 """
 
 import torch
-import torch.nn.functional as nnf
+from torch import nn
 
-LAYERS = 8
-
-
-def make_inputs(n: int = 256, device: str = "cuda"):
-    weights = [torch.randn(n, n, device=device) / n**0.5 for _ in range(LAYERS)]
-    biases = [torch.zeros(n, device=device) for _ in range(LAYERS)]
-    return torch.randn(32, n, device=device), weights, biases
+WIDTH, LAYERS = 256, 8
 
 
-def layers(x: torch.Tensor, weights: list[torch.Tensor], biases: list[torch.Tensor]):
-    for weight, bias in zip(weights, biases, strict=True):
-        x = nnf.linear(x, weight, bias).relu()
-    return x
+class Layers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(LAYERS))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x).relu()
+        return x
+
+
+def make_inputs(n: int = 32, device: str = "cuda"):
+    return (torch.randn(n, WIDTH, device=device),)

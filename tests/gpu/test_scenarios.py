@@ -13,6 +13,12 @@ pytestmark = pytest.mark.gpu
 FOLDER = scenarios.folder()
 
 
+@pytest.fixture(autouse=True)
+def _a_gpu():
+    if not torch.cuda.is_available():
+        pytest.skip("needs an NVIDIA GPU")
+
+
 @pytest.fixture
 def load(monkeypatch):
     """Import a file of the folder as its neighbours do."""

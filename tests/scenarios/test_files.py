@@ -109,12 +109,20 @@ def test_graph_breaks_change_no_result(load):
 
 def test_the_layers_are_linear_layers_with_relu(load):
     module = load("small_layers")
-    x, weights, biases = module.make_inputs(8, "cpu")
+    layers = module.Layers()
+    (expected,) = given = module.make_inputs(8, "cpu")
+    for layer in layers.layers:
+        expected = (expected @ layer.weight.T + layer.bias).relu()
+    torch.testing.assert_close(layers(*given), expected)
+    assert len(layers.layers) == 8
+
+
+def test_the_layers_of_the_first_call_are_the_same_without_a_module(load):
+    x, weights, biases = load("first_call").make_inputs(8, "cpu")
     expected = x
     for weight in weights:
         expected = (expected @ weight.T).relu()
-    torch.testing.assert_close(module.layers(x, weights, biases), expected)
-    assert len(weights) == len(biases) == 8
+    torch.testing.assert_close(load("first_call").layers(x, weights, biases), expected)
 
 
 # ── kernels by hand ──────────────────────────────────────────────────────────────────────────────
