@@ -437,11 +437,14 @@ def check(
         check_job(checking.job_of(budget, options))
 
     def count(job: Job, modelled: bool) -> tuple[Report, tuple[str, ...]]:
+        def say(text: str) -> None:
+            progress(f"{job.spec}: {text}")
+
         if beside is None or not modelled:
-            answer = run(job, runner, progress)
+            answer = run(job, runner, say)
         else:
             with beside(job) as on_paper:
-                answer = run(job, runner, progress, on_paper)
+                answer = run(job, runner, say, on_paper)
         return answer.report, answer.said
 
     return checking.check(held, count, options, shown)

@@ -12,7 +12,7 @@ from kernelcount import devices, inputs, nodes, target, variants
 from kernelcount.errors import UsageError
 from kernelcount.limits import OVER, Limit, bounds
 from kernelcount.model import Environment, Held, Job, Status
-from kernelcount.nodes import Mapping, Node, Place, Scalar
+from kernelcount.nodes import Mapping, Node, Place, PlacedError, Scalar
 from kernelcount.paper import cards
 from kernelcount.rules import RULES
 
@@ -102,8 +102,10 @@ class Reader:
         """What a check gives; where it refuses, the error says where that stands."""
         try:
             return check(*given)
-        except UsageError as error:
-            raise place.error(str(error)) from None
+        except PlacedError:
+            raise
+        except UsageError as error:  # it speaks of a flag, and here it is a key
+            raise place.error(str(error).removeprefix("--")) from None
 
     def _job(self, document: Mapping, names: Sequence[str]) -> Job:
         """What a run is asked to do."""
@@ -217,7 +219,7 @@ def _specs(node: Node, key: str) -> tuple[str, ...]:
         try:
             inputs.parse_spec(scalar.text)
         except UsageError as error:
-            raise scalar.place.error(str(error)) from None
+            raise scalar.place.error(str(error).removeprefix("--")) from None
     return tuple(scalar.text for scalar in every)
 
 

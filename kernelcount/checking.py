@@ -75,6 +75,11 @@ def check(budgets: Sequence[Budget], count: Count, options: Options, shown: Show
     )
 
 
+def jobs(budgets: Sequence[Budget], options: Options) -> list[Job]:
+    """What will be asked to be counted, in order."""
+    return [job_of(budget, options) for budget in budgets if budget.all_limits]
+
+
 def job_of(budget: Budget, options: Options) -> Job:
     """What is to be run for a budget. No calls are timed that no limit is about."""
     timed = any(limit.rule.timed for limit in budget.all_limits)
@@ -82,8 +87,8 @@ def job_of(budget: Budget, options: Options) -> Job:
     if options.device is not None:
         job = replace(job, device=options.device, gpu=None)
     if options.gpu is not None:
-        job = replace(job, device="paper", gpu=options.gpu)
-    return job
+        job = replace(job, gpu=options.gpu)
+    return job if job.gpu is None else replace(job, device="paper")
 
 
 def _needs_paper(budget: Budget) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from math import isfinite
 
 from kernelcount import nodes
 from kernelcount.model import Bounds
@@ -50,11 +51,13 @@ def bounds(name: str, node: Node) -> tuple[Bounds, int | None]:
                 f"{{max: {node.text}}}"
             )
         return Bounds(value, value), digits
+    if isinstance(node, nodes.Sequence):
+        raise node.place.error(f"{name} is a number, or {{min: …, max: …}}, and not a list")
     given = nodes.mapping(node, name)
     known = ("min", "max", "over") if name == "speedup" else ("min", "max")
     for key, place in given.keys.items():
         if key not in known:
-            raise nodes.unknown(place, f"key of {name}:", key, known)
+            raise nodes.unknown(place, "bound", key, known)
     ends = {
         key: _number(value, f"{name}: {key}", rule)
         for key, value in given.items.items()
@@ -80,7 +83,10 @@ def _number(node: Node, what: str, rule: Rule) -> tuple[float, int | None]:
         raise node.place.error(f"{what} must be a number, such as {_EXAMPLES[rule.unit]}; "
                                f"this is {shown}")  # fmt: skip
     value = Decimal(match[1].replace("_", "")) * units[match[2]]
-    if rule.unit in ("", "bytes") and not rule.measured and not rule.digits and value % 1:
+    if not isfinite(value):
+        raise node.place.error(f"{what} is too large a number: {text}")
+    whole = rule.unit in ("", "bytes") and not rule.measured and not rule.digits
+    if whole and value != int(value):
         raise node.place.error(f"{what} is a whole number, and not {text}")
     written = max(0, -int(Decimal(match[1].replace("_", "")).as_tuple().exponent))
     return float(value), max(rule.digits, written) if rule.digits else None

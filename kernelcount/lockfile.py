@@ -169,6 +169,9 @@ def _chunks(text: str, shown: str) -> tuple[list[str], list[_Chunk], list[str]]:
         own = [x for x in lines if x.lstrip().startswith("#") or not x.strip()]
         return own if any(own) else _HEADER.splitlines(), [], []
     starts = [entry.line - 1 for entry in entries]
+    margin = lines[starts[0]].partition("-")[0]  # a list may be indented
+    if margin.isspace():
+        lines = [line.removeprefix(margin) for line in lines]
     if not all(lines[start].startswith("- ") for start in starts):
         # It is not in the form in which it is written here: made anew, the text is lost.
         return _HEADER.splitlines(), [_Chunk(e, (), tuple(_written(e))) for e in entries], []

@@ -16,6 +16,11 @@ from typing import Any
 from kernelcount.errors import UsageError
 
 _LONGEST = 60  # characters of the user's text in a message
+_DEEPEST = 7  # a list of budgets, one of them, its "on", a basis, a variant, a limit, its ends
+
+
+class PlacedError(UsageError):
+    """An error that says in which file, line and column it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +31,9 @@ class Place:
     line: int = 1
     column: int = 1
 
-    def error(self, text: str) -> UsageError:
+    def error(self, text: str) -> PlacedError:
         """The error that something is wrong here."""
-        return UsageError(f"{self.file}:{self.line}:{self.column}: {text}")
+        return PlacedError(f"{self.file}:{self.line}:{self.column}: {text}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +147,8 @@ class _Builder:
 
     def _begin(self, node: Mapping | Sequence) -> None:
         self._put(node)
+        if len(self._open) == _DEEPEST:
+            raise node.place.error("this is nested deeper than anything that is read here")
         self._open.append(node)
         self._key.append(None)
 
@@ -207,7 +214,7 @@ def texts(node: Node, what: str) -> Iterator[Scalar]:
         yield item
 
 
-def unknown(place: Place, what: str, word: str, known: Collection[str]) -> UsageError:
+def unknown(place: Place, what: str, word: str, known: Collection[str]) -> PlacedError:
     """The error that there is no such word, with the nearest one, or else all that there are."""
     near = difflib.get_close_matches(word.lower(), known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"

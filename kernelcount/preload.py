@@ -17,28 +17,29 @@ from kernelcount.boot import PACKAGE
 
 def _warm_up() -> None:
     """Count something on paper: Dynamo and Inductor set much up at their first use."""
+    import torch
+
     from kernelcount import capture, inputs, variants
     from kernelcount.model import Target
     from kernelcount.paper import gpu
+
+    def ordinary(x: Any, weight: Any) -> Any:
+        hidden = torch.nn.functional.gelu(torch.matmul(x, weight)).relu()
+        return torch.softmax(hidden, -1).sum() + hidden.mean()
 
     device: Any = gpu.of_card(None)
     with device.importing():
         pass
     with device.prepare():
         options = inputs.InputOptions(specs=("f32[8,8]", "f32[8,8]"), device="cuda")
-        arguments = inputs.build(_ordinary, options, None)
+        arguments = inputs.build(ordinary, options, None)
     subject = capture.Subject(
         Target("warm-up"), arguments, lambda _: arguments, device, device.environment()
     )
     with tempfile.TemporaryDirectory(prefix="kernelcount-") as folder:
         for name in variants.DEFAULT:
-            way = capture.way(variants.parse(name), _ordinary)
+            way = capture.way(variants.parse(name), ordinary)
             capture.measure(subject, way, Path(folder), lambda _: None)
-
-
-def _ordinary(x: Any, weight: Any) -> Any:
-    """A bit of what functions are made of."""
-    return (x @ weight).relu().softmax(-1).mean()
 
 
 def _load() -> None:

@@ -15,7 +15,7 @@ from statistics import median
 from kernelcount import comparison, noise
 from kernelcount.model import Beside, Bounds, Capture, Outcome, Paper, Status, note_codes
 
-_NOTHING_RAN = "needs a GPU: nothing runs on paper"
+_NOTHING_RAN = "needs a GPU"
 _NO_KERNELS = "no GPU was involved"
 
 DOUBTED = ("incomplete", "doubtful-values", "late-environment", "unstable")

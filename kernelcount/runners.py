@@ -119,10 +119,14 @@ class Runner(Protocol):
 
 
 class Background:
-    """What a job in the background is told: to rest for a while, or to give up."""
+    """What a job in the background is told: to rest for a while, or to give up.
 
-    def __init__(self) -> None:
+    `quiet`: it gives way to all others, and what the user's code prints is thrown away.
+    """
+
+    def __init__(self, *, quiet: bool = True) -> None:
         self.cancelled, self.resting = threading.Event(), threading.Event()
+        self.quiet = quiet
 
 
 def in_process(job: Job, progress: Watcher, companion: Companion | None = None) -> Results:
@@ -153,8 +157,8 @@ def in_worker(
     """Do the job in worker processes. Raises KernelcountError where it cannot be done at all.
 
     `start` starts them; None: each from nothing. In the `background` it is done at the lowest
-    priority, with what the user's code prints thrown away. It rests when it is told so, and is
-    given up with Interrupted as soon as it is cancelled.
+    priority, if that is quiet, with what the user's code prints thrown away. It rests when it is
+    told so, and is given up with Interrupted as soon as it is cancelled.
     """
     results = Results(job)
     with tempfile.TemporaryDirectory(prefix="kernelcount-", ignore_cleanup_errors=True) as folder:
@@ -277,9 +281,8 @@ class _Worker:
         # On paper nothing may touch a GPU that is there: Inductor, for one, would time on it.
         hidden = {"CUDA_VISIBLE_DEVICES": ""} if self.job.device == "paper" else {}
         variables = {**boot.environment(), **hidden, TOKEN: uuid.uuid4().hex}
-        start = worker.Start(
-            str(self.folder), self.first, variables, quiet=self.background is not None
-        )
+        quiet = self.background is not None and self.background.quiet
+        start = worker.Start(str(self.folder), self.first, variables, quiet)
         try:
             with self.start(start) as process:
                 yield process, reading

@@ -26,7 +26,9 @@ from kernelcount.model import Job
 from kernelcount.probes import compiler
 from kernelcount.runners import Background, Companion, Process, Results, Watcher
 
+_ON_THE_HOST = ("cpu", "fake")
 _starting = threading.Lock()  # of what is changed for the whole process while one is started
+_served = threading.Event()
 
 
 def in_fork(
@@ -38,10 +40,13 @@ def in_fork(
 ) -> Results:
     """Do the job as `runners.in_worker` does, in workers that are forked from a warm process.
 
-    Raises KernelcountError where it cannot be done at all.
+    Where there is no GPU, that process has counted on paper, after which torch holds CUDA for
+    started: what is measured on the CPU gets a worker from nothing. Raises KernelcountError where
+    it cannot be done at all.
     """
     progress("importing torch")
-    return runners.in_worker(job, progress, companion, background=background, start=forked)
+    start = forked if job.device not in _ON_THE_HOST else runners.spawned
+    return runners.in_worker(job, progress, companion, background=background, start=start)
 
 
 @contextlib.contextmanager
@@ -100,6 +105,8 @@ class _Forked:
 
 def _serve() -> None:
     """Have a fork server, started where nothing of the user's can come in between."""
+    if _served.is_set():
+        return
     multiprocessing.get_context("forkserver").set_forkserver_preload(
         [*compiler.MODULES, "kernelcount.preload"]
     )
@@ -107,7 +114,8 @@ def _serve() -> None:
     folder, stdout, variables = Path.cwd(), os.dup(1), dict(os.environ)
     os.environ.update(boot.environment())
     if (paths := os.environ.get("PYTHONPATH")) is not None:
-        os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, paths.split(os.pathsep)))
+        absolute = [str(Path(path).absolute()) for path in paths.split(os.pathsep) if path]
+        os.environ["PYTHONPATH"] = os.pathsep.join(absolute)
     os.environ[boot.PACKAGE] = str(Path(kernelcount.__file__).parent)
     # Asked whether there is a GPU, torch starts none then.
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
@@ -115,6 +123,7 @@ def _serve() -> None:
     os.chdir("/")  # a random.py in the current folder would break the server
     try:
         forkserver.ensure_running()
+        _served.set()
     finally:
         os.chdir(folder)
         os.dup2(stdout, 1)

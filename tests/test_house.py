@@ -39,14 +39,14 @@ LAYERS = (
     {"remedies"},
     {"worker"},
     {"runners", "preload"},
-    {"beside", "ncu", "warm"},
+    {"beside", "ncu", "warm", "ahead"},
     {"app"},
     {"cli"},
     {"__main__"},
 )
 TORCH = {
-    "capture", "devices", "examination", "inputs", "nesting", "paper", "probes", "remedies",
-    "state", "target", "together", "variants", "worker",
+    "capture", "devices", "examination", "inputs", "nesting", "paper", "preload",
+    "probes", "remedies", "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")

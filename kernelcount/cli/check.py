@@ -54,7 +54,7 @@ def check(
     """Hold budgets: what targets may launch, move and take."""
     from functools import partial
 
-    from kernelcount import app, beside, checking, warm
+    from kernelcount import ahead, app, beside, checking, warm
     from kernelcount.cli import output as out
     from kernelcount.render import check as render
 
@@ -65,15 +65,17 @@ def check(
         line = out.Status()
         shown = _Screen(budgets, line, out.screen(form, output), full=full)
         live = form == "table" and output is None
+        options = checking.Options(device, gpu, timeout, seconds, update, allow_undecided)
         try:
-            checked = app.check(
-                budgets,
-                warm.in_fork,
-                line.say,
-                checking.Options(device, gpu, timeout, seconds, update, allow_undecided),
-                shown.part if live else shown.tell,
-                lambda job: beside.OnPaper(job, partial(beside.Alongside, start=warm.forked)),
-            )
+            with ahead.Ahead(checking.jobs(budgets, options), warm.in_fork) as runner:
+                checked = app.check(
+                    budgets,
+                    runner,
+                    line.say,
+                    options,
+                    shown.part if live else shown.tell,
+                    lambda job: beside.OnPaper(job, partial(beside.Alongside, start=warm.forked)),
+                )
         finally:
             line.clear()
     except KernelcountError as error:

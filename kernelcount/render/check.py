@@ -87,7 +87,7 @@ def sentence(held: Held) -> str:
     if held.limit in ("budget", "lock"):
         return f"{name}: {clean(held.why) or 'as recorded'}"
     if held.actual is None:
-        return f"{name}: {clean(held.why)}"
+        return f"{name}{'' if held.why.startswith('needs ') else ':'} {clean(held.why)}"
     said = f"{name} {actual(held)}, allowed {allowed(held)}"
     return f"{said}: {clean(held.why)}" if held.why else said
 
