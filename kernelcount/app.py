@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -369,39 +370,31 @@ def scenarios(names: Sequence[str]) -> tuple[Scenario, ...]:
 
 def hold(
     chosen: Sequence[Scenario],
+    held: Sequence[Budget],
     runner: Runner,
     progress: Callable[[str], None],
     options: Options,
-    shown: Callable[[Scenario, Checked, tuple[str, ...]], None],
+    shown: Callable[[Scenario, Checked], None],
     beside: Callable[[Job], OnPaper] | None = None,
 ) -> Checked:
-    """Hold each scenario to its budgets, as `check` does; `shown` is told of each as it is known.
+    """Hold scenarios to their budgets, as `check` does; `shown` is told of each as it is known.
 
-    Raises UsageError for options or a budget that are not what they must be.
+    `held` are the budgets of all of them, in order. Raises UsageError as `check` does.
     """
-    parts: list[Checked] = []
-    for i, scenario in enumerate(chosen, 1):
-        said: list[str] = []
-        where = f"{i} of {len(chosen)}, {scenario.name}"
-        parts.append(
-            check(
-                budgets([Path(scenario.budget)]),
-                runner,
-                lambda text, where=where: progress(f"{where}: {text}"),  # type: ignore[misc]
-                options,
-                lambda _, told, said=said: said.extend(told),  # type: ignore[misc]
-                beside,
-            )
-        )
-        shown(scenario, parts[-1], tuple(said))
-    places = {part.environment for part in parts if part.environment}
-    return Checked(
-        tuple(held for part in parts for held in part.held),
-        sum(part.budgets for part in parts),
-        places.pop() if len(places) == 1 else None,
-        tuple(dict.fromkeys(note for part in parts for note in part.notes)),
-        allow_undecided=options.allow_undecided,
-    )
+    coming = iter(held)
+    left = Counter(budget.place.file for budget in held)
+    by_file = {scenario.budget: scenario for scenario in chosen}
+    parts: dict[str, list[Checked]] = {}
+
+    def told(part: Checked, _: tuple[str, ...]) -> None:
+        file = next(coming).place.file
+        of_file = parts.setdefault(file, [])
+        of_file.append(part)
+        if len(of_file) == left[file]:
+            every = tuple(limit for p in of_file for limit in p.held)
+            shown(by_file[file], Checked(every, len(of_file)))
+
+    return check(held, runner, progress, options, told, beside)
 
 
 def budgets(paths: Sequence[Path] = ()) -> tuple[Budget, ...]:

@@ -77,30 +77,30 @@ def _run(chosen: Any, options: Any, form: str, output: Path | None, full: bool) 
     """Hold those chosen to their budgets, each shown as soon as it is known; exit."""
     from functools import partial
 
-    from kernelcount import app, beside, warm
+    from kernelcount import ahead, app, beside, checking, warm
     from kernelcount.cli import output as out
     from kernelcount.render import scenarios as render
 
-    page = out.screen(form, output)
-    line, pages = out.Status(), []
+    page, line, pages = out.screen(form, output), out.Status(), []
+    budgets = app.budgets([Path(scenario.budget) for scenario in chosen])
 
-    def shown(scenario: Scenario, checked: Checked, said: tuple[str, ...]) -> None:
+    def shown(scenario: Scenario, checked: Checked) -> None:
         line.clear()
-        for text in () if form == "table" else said:  # on a screen the reasons stand in it
-            out.tell(text)
         pages.append(render.part(scenario, checked, full=full, **page))
         if form == "table" and output is None:
             out.write(pages[-1])
 
     try:
-        checked = app.hold(
-            chosen,
-            warm.in_fork,
-            line.say,
-            options,
-            shown,
-            lambda job: beside.OnPaper(job, partial(beside.Alongside, start=warm.forked)),
-        )
+        with ahead.Ahead(checking.jobs(budgets, options), warm.in_fork) as runner:
+            checked = app.hold(
+                chosen,
+                budgets,
+                runner,
+                line.say,
+                options,
+                shown,
+                lambda job: beside.OnPaper(job, partial(beside.Alongside, start=warm.forked)),
+            )
     finally:
         line.clear()
     end = render.foot(len(chosen), checked, **page)
