@@ -27,11 +27,12 @@ THEMES: dict[str, tuple[str, ...]] = {
 
 
 def folder() -> Path:
-    """Where the scenarios are. Raises NotMeasuredError where the package came without them."""
+    """Where the scenarios are, from the current folder on if in it. Raises NotMeasuredError where the package came without them."""
     package = Path(__file__).parent
     for place in (package / "_scenarios", package.parent / "scenarios"):
         if place.is_dir():
-            return place
+            here = Path.cwd()
+            return place.relative_to(here) if place.is_relative_to(here) else place
     raise NotMeasuredError(
         f"the scenarios are missing: they should be in {package / '_scenarios'}; install"
         " kernelcount anew"

@@ -22,6 +22,11 @@ def wheel(tmp_path, monkeypatch):
     return package / "_scenarios"
 
 
+def test_the_folder_is_told_from_the_current_one_on(wheel, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert str(scenarios.folder()) == "kernelcount/_scenarios"
+
+
 def test_a_wheel_has_them_within_the_package(wheel):
     (wheel / "add.py").write_text('"""One kernel.\n\nAnd why."""')
     (wheel / "add.yaml").write_text("target: add.py:add")

@@ -10,7 +10,7 @@ import torch
 from kernelcount import app, checking, scenarios, warm
 
 pytestmark = pytest.mark.gpu
-FOLDER = scenarios.folder()
+FOLDER = scenarios.folder().absolute()
 
 
 @pytest.fixture(autouse=True)

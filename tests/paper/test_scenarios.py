@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kernelcount import app, checking, runners, scenarios, warm
+from kernelcount import ahead, app, checking, runners, scenarios
 from kernelcount.model import Checked, Held
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's own
@@ -59,18 +60,27 @@ def test_softmax_is_five_kernels_by_hand_and_one_otherwise(count):
 # ── the command ──────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_run_shows_each_and_says_what_it_skips(kernelcount, monkeypatch):
-    monkeypatch.setattr(warm, "in_fork", runners.in_process)
-    code, out, err = kernelcount("scenarios", "run", "bandwidth", "vector_add", "--device", "paper")
-    assert (code, err) == (3, "")
+@pytest.fixture
+def here(monkeypatch):
+    """Count in this process, which has torch already."""
+
+    @contextmanager
+    def counted(*_):
+        yield runners.in_process
+
+    monkeypatch.setattr(ahead, "Ahead", counted)
+
+
+def test_a_run_shows_each_and_says_what_it_skips(kernelcount, here):
+    code, out, _ = kernelcount("scenarios", "run", "bandwidth", "vector_add", "--device", "paper")
+    assert code == 3
     assert out.startswith("bandwidth   2 kept, 1 skipped\n  Each level of memory")
     assert "\nvector_add   2 kept, 2 skipped\n" in out
     assert "    skipped  speedup of vector_add_cuda.py:vector_add: needs a GPU" in out
     assert out.splitlines()[-1].startswith("2 scenarios · 4 kept, 3 skipped · on paper for an H200")
 
 
-def test_what_cannot_be_decided_may_be_allowed(kernelcount, monkeypatch):
-    monkeypatch.setattr(warm, "in_fork", runners.in_process)
+def test_what_cannot_be_decided_may_be_allowed(kernelcount, here):
     code, out, _ = kernelcount(
         "scenarios", "run", "profiler_rows", "--device", "paper", "--allow-undecided", "--format",
         "json", "--full",
@@ -81,11 +91,12 @@ def test_what_cannot_be_decided_may_be_allowed(kernelcount, monkeypatch):
     assert [e["limit"] for e in document["budgets"]] == ["kernels", "copies", "fills"]
 
 
-def test_a_broken_budget_is_shown_with_its_place_and_fails(kernelcount, monkeypatch, tmp_path):
+def test_a_broken_budget_is_shown_with_its_place_and_fails(
+    kernelcount, here, monkeypatch, tmp_path
+):
     (tmp_path / "one.py").write_text('"""One kernel.\n\nNot so."""\ndef f(x): return x * 2 + 1\n')
     (tmp_path / "one.yaml").write_text("target: one.py:f\nbudget: {eager: {kernels: 1}}\n")
     monkeypatch.setattr(scenarios, "folder", lambda: tmp_path)
-    monkeypatch.setattr(warm, "in_fork", runners.in_process)
     code, out, _ = kernelcount("scenarios", "run", "--all", "--device", "paper")
     assert code == 1
     assert "one   0 kept, 1 broken\n" in out

@@ -12,7 +12,7 @@ import torch.nn.functional as nnf
 from kernelcount import scenarios
 from kernelcount.errors import NotMeasuredError
 
-FOLDER = scenarios.folder()
+FOLDER = scenarios.folder().absolute()
 ALL = scenarios.find()
 
 
