@@ -27,7 +27,10 @@ THEMES: dict[str, tuple[str, ...]] = {
 
 
 def folder() -> Path:
-    """Where the scenarios are, from the current folder on if in it. Raises NotMeasuredError where the package came without them."""
+    """Where the scenarios are, told from the current folder on where they are in it.
+
+    Raises NotMeasuredError where the package came without them.
+    """
     package = Path(__file__).parent
     for place in (package / "_scenarios", package.parent / "scenarios"):
         if place.is_dir():
