@@ -196,16 +196,31 @@ def check_job(job: Job) -> None:
     if job.timeout is not None and not 0 < job.timeout <= _LONGEST_TIMEOUT:
         raise UsageError(f"--timeout {job.timeout:g}: write a number of seconds above 0")
     if not 0 <= job.seconds <= _LONGEST_TIMEOUT:
-        raise UsageError(f"--seconds {job.seconds:g}: write a number of seconds, 0 for no times")
+        most = f", at most {_LONGEST_TIMEOUT:g}" if job.seconds > 0 else ""
+        said = f"write a number of seconds{most}, 0 for no times"
+        raise UsageError(f"--seconds {job.seconds:g}: {said}")
     if job.ncu and (job.gpu is not None or job.device is not None):
         kind = "paper" if job.gpu is not None else devices.parse(job.device or "")[0].kind
         devices.check_counters(kind)
     if job.backward and job.no_grad:
         raise UsageError("--backward and --no-grad exclude each other: there is no gradient then")
-    if job.remedy and not job.seconds:
-        raise UsageError("--remedy and --seconds 0 exclude each other: a remedy is tried by timing")
+    if not job.seconds:
+        _check_untimed(job)
+    if job.cold and job.device is not None and devices.parse(job.device)[0].kind == "cpu":
+        raise UsageError("--cold keeps inputs out of a GPU's cache: --device cpu has none")
     if twice := next((n for i, n in enumerate(job.sizes) if n in job.sizes[:i]), None):
         raise UsageError(f"--size: {twice} stands twice")
+
+
+def _check_untimed(job: Job) -> None:
+    """Refuse what is found by calling variants in turn where that is switched off."""
+    for asked, flag, why in (
+        (job.remedy, "--remedy", "a remedy is tried by timing"),
+        (job.reference, "--reference", "results are compared when calls are timed"),
+        (job.cold, "--cold", "it is about times"),
+    ):
+        if asked:
+            raise UsageError(f"{flag} and --seconds 0 exclude each other: {why}")
 
 
 def _check_paper(job: Job) -> None:

@@ -21,6 +21,11 @@ records are CPU operations: ATen ops that do work, and kernels that Inductor gen
 EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})
 """Notes which say that a compiled variant ran as eager code: its figures are no achievement."""
 
+_NOT_MEASURED = 3  # the exit code of NotMeasuredError
+
+NOT_TIMED = "not-timed"
+"""The note of a variant that was counted, and failed when it was to be timed."""
+
 NO_TIME = -(1 << 63)
 """In a column of nanoseconds: the time is missing or invalid."""
 
@@ -357,6 +362,8 @@ class Numerics:
     nothing to compare. `tensors` were compared; `ulps`: the largest distance in units in the last
     place; `notes` say more, such as ``8 NaN in the same places``. `error` and `base_error`: how far
     this one and the first are from the same in float64, relative to its size; None: not asked.
+    `differs`: by what, where the verdict is ``different``: a tensor's values, where its NaN and inf
+    stand, its shape, dtype or device, how many tensors there are, or what is no tensor.
     """
 
     verdict: Literal["equal", "close", "different", "random", "nothing", "unknown"]
@@ -367,6 +374,9 @@ class Numerics:
     notes: tuple[str, ...] = ()
     error: float | None = None
     base_error: float | None = None
+    differs: (
+        Literal["values", "placement", "shape", "dtype", "device", "count", "numbers"] | None
+    ) = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -544,7 +554,7 @@ class Unmeasured:
     name: str
     reason: str
     seen: Capture | None = None
-    code: int = 3
+    code: int = _NOT_MEASURED
 
 
 Outcome = Capture | Unmeasured
@@ -710,15 +720,17 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0, or the code of what could not be measured.
+        """0, or the code of what could not be measured, be it the time alone.
 
         For files the highest; in a run 2 outranks 3: where the user's own function raised, that is
         what there is to mend.
         """
         codes = {o.code for o in self.outcomes if isinstance(o, Unmeasured)}
-        if not codes:
-            return 0
-        return min(codes) if self.command == "run" else max(codes)
+        if self.command == "read":
+            return max(codes, default=0)
+        captures = [o for o in self.outcomes if isinstance(o, Capture)]
+        untimed = any(NOT_TIMED in note_codes(c.notes) for c in captures)
+        return min(codes | ({_NOT_MEASURED} if untimed else set()), default=0)
 
 
 @dataclass(frozen=True, slots=True)

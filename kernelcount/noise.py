@@ -12,11 +12,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
-from math import comb, log, sqrt
+from math import ceil, comb, log, log2, sqrt
 from statistics import NormalDist, median
 
 CONFIDENCE = 0.99
 """Of intervals and of the test: of a hundred comparisons of equals, one may find a difference."""
+
+FEWEST = ceil(-log2((1 - CONFIDENCE) / 2))
+"""Samples without which no interval of the median has this confidence: 8."""
 
 _EXACT = 50  # differences; as SciPy has it
 

@@ -20,7 +20,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -29,7 +29,18 @@ import msgspec
 import kernelcount
 from kernelcount import boot, worker
 from kernelcount.errors import Interrupted, KernelcountError, NotMeasuredError
-from kernelcount.model import Environment, Job, Outcome, Target, Unmeasured
+from kernelcount.model import (
+    NOT_TIMED,
+    Capture,
+    Environment,
+    Job,
+    Note,
+    Outcome,
+    Target,
+    Unmeasured,
+    note_codes,
+)
+from kernelcount.probes.timing import shares
 from kernelcount.traces import saved
 
 _GRACE = 3.0  # seconds for what the user's code does at exit, once all results are in
@@ -96,6 +107,15 @@ class Results:
         for step in steps[index + 1 :]:
             if step.size == steps[index].size:
                 self.outcomes[step.index] = Unmeasured(step.variant, rest, None, code)
+
+    def untimed(self, reason: str) -> None:
+        """Note why what was counted has no times, where the process ended over it."""
+        note = Note(NOT_TIMED, f"not timed: {reason}")
+        for index, outcome in self.outcomes.items():
+            if not isinstance(outcome, Capture) or outcome.timing is not None:
+                continue
+            if not note_codes(outcome.notes) & {NOT_TIMED, "memoised"}:
+                self.outcomes[index] = replace(outcome, notes=(*outcome.notes, note))
 
 
 Watcher = Callable[[str], None]
@@ -228,7 +248,10 @@ class _Listener:
         has some keeps them.
         """
         first = _first_left(self.results)
-        if first is None or (self.together and code != Interrupted.code):
+        if self.together and code != Interrupted.code:
+            self.results.untimed(text.splitlines()[0])
+            return
+        if first is None:
             return
         hopeless = (whole or self.step is None) and not self.results.outcomes
         if hopeless or code == Interrupted.code:
@@ -330,7 +353,7 @@ class _Worker:
     def _deadline(self) -> float | None:
         if self.job.timeout is None:
             return None
-        timing = self.job.seconds if self.listener.together else 0
+        timing = self.job.seconds * shares(len(self.job.variants)) if self.listener.together else 0
         return time.monotonic() + self.job.timeout + timing
 
     def _out_of_time(self, process: Process) -> str:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import copy
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
+from math import ceil
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -20,9 +21,9 @@ from typing import Any
 from kernelcount import noise
 from kernelcount.capture import WARM_UPS, Invocation, Progress, Subject, Way, profiled
 from kernelcount.memory import is_out_of_memory
-from kernelcount.model import NO_TIME, Capture, Note, Numerics, Outcome, Timing, Work
+from kernelcount.model import NO_TIME, NOT_TIMED, Capture, Note, Numerics, Outcome, Timing, Work
 from kernelcount.nesting import tensors
-from kernelcount.probes import numerics, randomness, timing
+from kernelcount.probes import numerics, randomness, reference, timing
 from kernelcount.probes.compiler import stance_kept
 from kernelcount.state import UserState, module_of
 from kernelcount.variants import VARIANTS
@@ -31,6 +32,9 @@ _MOST_SETS = 1000
 """Of arguments that are rotated: more would take longer to make than to time, and where so many fit
 into the cache it is launching that takes the time."""
 
+
+_NEVER_RANDOM = ("dtype", "device")
+"""What no random number decides, of all that may differ."""
 
 PROFILED = 5
 """Profiled calls of which the median is a kernel's time. Of single calls on an H200, 95 of 100
@@ -41,68 +45,113 @@ def measure(
     subject: Subject,
     counted: Sequence[tuple[Way, Capture]],
     progress: Progress,
+    explain: Callable[[BaseException], str],
     scratch: str | None = None,
 ) -> list[Capture]:
     """The captures with the time of a call, and the memory it takes, where these can be measured.
 
-    Traces are put below the folder `scratch`; None: where temporary files go.
-    Raises whatever the user's code raises, with their state put back.
+    A variant that raises meanwhile costs its own times and results, not those of the others; a
+    note has what `explain` words of it. Traces are put below the folder `scratch`; None: where
+    temporary files go. Raises what goes wrong beside the variants' calls; their state is put back.
     """
+    captures = [capture for _, capture in counted]
+    timed: dict[int, Timed] = {}
     with ExitStack() as stack:
         stack.enter_context(stance_kept())
         stack.enter_context(subject.device.prepare())
-        runs = [Running(way, subject, stack) for way, _ in counted]
+
+        def failed(i: int, error: BaseException) -> None:
+            if isinstance(error, KeyboardInterrupt):
+                raise error
+            timed.pop(i, None)
+            note = Note(NOT_TIMED, f"not timed: {explain(error)}")
+            captures[i] = replace(captures[i], notes=(*captures[i].notes, note))
+
+        for i, (way, capture) in enumerate(counted):
+            try:
+                timed[i] = Timed(Running(way, subject, stack), capture)
+            except BaseException as error:  # noqa: BLE001  whatever user code raises costs its times
+                failed(i, error)
         progress("comparing the results")
-        compared = _compared(runs, wanted=subject.reference)
-        candidates = [run.candidate() for run in runs]
+        compared = _compared(timed, failed, wanted=subject.reference)
         progress("timing")
-        timing.in_turn(candidates, subject.device, subject.seconds)
+        _in_turn(timed, failed, subject)
         disturbed = subject.device.disturbed()
         progress("profiling, for the times")
-        captures = _with_median_times(subject, runs, candidates, [c for _, c in counted], scratch)
-    names = tuple(c.name for c in candidates)
-    served = _served_by_cache(subject, candidates)
-    return [
-        replace(
-            capture,
-            peak_memory=run.peak_memory,
-            numerics=found,
-            timing=Timing(tuple(c.samples), c.batch, names),
-            notes=(*capture.notes, *served, *disturbed, *_imprecise(c)),
+        _take_median_times(subject, timed, failed, scratch)
+    names = tuple(t.candidate.name for t in timed.values())
+    served = _served_by_cache(subject, [t.candidate for t in timed.values()])
+    for i, t in timed.items():
+        captures[i] = replace(
+            t.capture,
+            peak_memory=t.run.peak_memory,
+            numerics=compared.get(i),
+            timing=Timing(tuple(t.candidate.samples), t.candidate.batch, names),
+            notes=(*t.capture.notes, *served, *disturbed, *_imprecise(t.candidate, timed.values())),
         )
-        for capture, run, c, found in zip(captures, runs, candidates, compared, strict=True)
-    ]
+    return captures
 
 
-def _with_median_times(
-    subject: Subject,
-    runs: Sequence[Running],
-    candidates: Sequence[timing.Candidate],
-    steady: Sequence[Capture],
-    scratch: str | None,
-) -> list[Capture]:
-    """The captures, each record with the median of its times in several profiled calls, in turn.
+class Timed:
+    """A variant that takes its turns, with what was counted of it."""
+
+    def __init__(self, run: Running, capture: Capture) -> None:
+        self.run, self.capture = run, capture
+        self.candidate = run.candidate()
+
+
+Failed = Callable[[int, BaseException], None]
+"""Takes the position of a variant that raised, and what: it is left out from then on."""
+
+
+def _in_turn(timed: dict[int, Timed], failed: Failed, subject: Subject) -> None:
+    """Time those that do not raise; where one does, the others once more without it."""
+    while timed:
+        candidates = {i: t.candidate for i, t in timed.items()}
+        try:
+            seconds = subject.seconds * timing.shares(len(candidates))
+            timing.in_turn(list(candidates.values()), subject.device, seconds)
+        except BaseException as error:
+            i = next((i for i, c in candidates.items() if c.failed is error), None)
+            if i is None:
+                raise
+            failed(i, error)
+            for candidate in candidates.values():
+                candidate.samples.clear()
+        else:
+            return
+
+
+def _take_median_times(
+    subject: Subject, timed: dict[int, Timed], failed: Failed, scratch: str | None
+) -> None:
+    """Give each record the median of its times in several profiled calls, in turn.
 
     They come after the time pass, and each after a turn of unprofiled calls: the GPU's clock, which
     falls while it waits for a compile, is up then. As many as `subject.seconds` have room for. On
     the CPU an operation's time is that of a single call: nobody compares it.
     """
     if subject.device.kind == "cpu":
-        return list(steady)
-    until = monotonic() + subject.seconds
-    took = sum(median(c.samples) for c in candidates) / 1e9
-    seen: list[list[array[int]]] = [[] for _ in runs]
+        return
+    until = monotonic() + subject.seconds * timing.shares(len(timed))
+    took = sum(median(t.candidate.samples) for t in timed.values()) / 1e9
+    seen: dict[int, list[array[int]]] = {i: [] for i in timed}
     with TemporaryDirectory(prefix="kernelcount-", dir=scratch) as folder:
         for _ in range(PROFILED):
             if monotonic() + took > until:
                 break
-            for run, candidate, capture, times in zip(runs, candidates, steady, seen, strict=True):
-                timing.turn(candidate, subject.device)
-                found = run.profiled(Path(folder))
+            for i, t in list(timed.items()):
+                try:
+                    timing.turn(t.candidate, subject.device)
+                    found = t.run.profiled(Path(folder))
+                except BaseException as error:  # noqa: BLE001  whatever user code raises
+                    failed(i, error)
+                    continue
                 # Where streams overlap the order may change: such a call is left out.
-                if isinstance(found, Capture) and _order(found) == _order(capture):
-                    times.append(found.records.duration_ns)
-    return [_at_median(capture, times) for capture, times in zip(steady, seen, strict=True)]
+                if isinstance(found, Capture) and _order(found) == _order(t.capture):
+                    seen[i].append(found.records.duration_ns)
+    for i, t in timed.items():
+        t.capture = _at_median(t.capture, seen[i])
 
 
 def _at_median(capture: Capture, others: Sequence[array[int]]) -> Capture:
@@ -174,11 +223,15 @@ class Running:
                 lambda: results.append(self._invocation(args, kwargs))
             )
             draws = drawn()
-        given = list(tensors((args, kwargs)))
-        changed = list(given) if self._state.mutated else []
-        if self._subject.backward:
-            changed += [t.grad for t in given if t.is_leaf and t.grad is not None]
-        return numerics.kept(results, given, changed), draws
+        return numerics.kept(results, (args, kwargs), self._changed(args, kwargs)), draws
+
+    def _changed(self, *given: Any) -> Iterator[tuple[str, Any]]:
+        """The arguments that a call may have changed, and their gradients, each with its name."""
+        for i, tensor in enumerate(tensors(given), 1):
+            if self._state.mutated:
+                yield f"argument {i} afterwards", tensor
+            if self._subject.backward and tensor.is_leaf and tensor.grad is not None:
+                yield f"the gradient of argument {i}", tensor.grad
 
     def profiled(self, scratch: Path) -> Outcome:
         """What one call launches, by the profiler."""
@@ -187,11 +240,11 @@ class Running:
             call = partial(self._invocation, args, kwargs)
             return profiled(self._subject, self.name, scratch, call)
 
-    def reference(self) -> list[Any] | None:
+    def reference(self) -> numerics.Results | None:
         """What a call gives and changes in float64; None where the function does not run in it."""
         import torch
 
-        args, kwargs = numerics.doubled(self._state.before_call())
+        args, kwargs = reference.doubled(self._state.before_call())
         function: Any = self._function
         try:
             if (module := module_of(function)) is not None:
@@ -202,8 +255,7 @@ class Running:
                 result = Invocation(function, self._subject)(args, kwargs)
         except Exception:  # noqa: BLE001  the user's code was not written for this dtype
             return None
-        found = [*tensors(result)]
-        return [*found, *tensors((args, kwargs))] if self._state.mutated else found
+        return numerics.kept(result, (), self._changed(args, kwargs))
 
     def candidate(self) -> timing.Candidate:
         """The variant to be timed; call by call where a call changes what it is given."""
@@ -229,21 +281,39 @@ class Running:
         return self._invocation(*self._arguments)
 
 
-def _compared(runs: Sequence[Running], *, wanted: bool) -> list[Numerics | None]:
+def _compared(
+    timed: dict[int, Timed], failed: Failed, *, wanted: bool
+) -> dict[int, Numerics | None]:
     """The results of each beside those of the first, which has none itself. Also takes memory.
 
-    How far they are from the truth is found out where they differ, or where that is `wanted`.
-    Raises what the user's code raises, but for lack of memory: that may be for the copies' sake.
+    How far they are from the truth is found out where they differ, or where that is `wanted`. Where
+    memory is lacking, that may be for the copies' sake: the variants can be timed all the same.
     """
-    try:
-        expected = runs[0].results()
-        rest = [beside(runs[0], expected, run, wanted=wanted) for run in runs[1:]]
-    except Exception as error:
-        if not is_out_of_memory(error):
-            raise
-        reason = "no memory to keep the results of two variants"
-        rest = [Numerics("unknown", 0, notes=(reason,)) for _ in runs[1:]]
-    return [None, *rest]
+    found: dict[int, Numerics | None] = {}
+    expected: tuple[Running, tuple[numerics.Results, bool]] | None = None
+    for i, t in list(timed.items()):
+        try:
+            if i == 0:
+                expected = t.run, t.run.results()
+                found[i] = alone(*expected) if wanted else None
+            elif expected is None:
+                t.run.results()  # for the memory that it takes
+                found[i] = Numerics("unknown", 0, notes=("the first variant has no results",))
+            else:
+                found[i] = beside(*expected, t.run, wanted=wanted)
+        except BaseException as error:  # noqa: BLE001  whatever user code raises costs its times
+            if not is_out_of_memory(error):
+                failed(i, error)
+                continue
+            reason = "no memory to keep the results of two variants"
+            found[i] = Numerics("unknown", 0, notes=(reason,)) if i else None
+    return found
+
+
+def alone(run: Running, given: tuple[numerics.Results, bool]) -> Numerics:
+    """How far the results of the first variant are from the truth."""
+    own, _ = given
+    return reference.judged(numerics.compare(own, own), run.reference(), own, own)
 
 
 def beside(
@@ -263,26 +333,15 @@ def beside(
     if in_its_dtypes:
         got = numerics.in_dtypes_of(first, got)
     try:
-        found = numerics.compare_results(first, got)
-        if found.verdict == "different" and (draws or also):
-            return Numerics("random", found.tensors)
-        if found.verdict == "different" or wanted:
-            return _with_reference(base, first, got, found)
+        found = numerics.compare(first, got)
+        if found.numerics.differs not in (None, *_NEVER_RANDOM) and (draws or also):
+            return Numerics("random", found.numerics.tensors)
+        if found.may_be_rounding or wanted:
+            return reference.judged(found, base.reference(), first, got)
     except (NotImplementedError, TypeError) as error:  # of tensors of a kind unknown here
         reason = f"cannot be compared: {error}".partition("\n")[0]
         return Numerics("unknown", len(got.tensors), notes=(reason,))
-    return found
-
-
-def _with_reference(
-    base: Running, expected: numerics.Results, got: numerics.Results, found: Numerics
-) -> Numerics:
-    exact = base.reference()
-    if exact is None:
-        return found
-    first, own = (numerics.error(exact, results.tensors) for results in (expected, got))
-    dtypes = {str(t.dtype).removeprefix("torch.") for t in got.tensors}
-    return numerics.with_reference(found, first, own, dtypes.pop() if len(dtypes) == 1 else "")
+    return found.numerics
 
 
 def _bytes(subject: Subject) -> int:
@@ -293,6 +352,8 @@ def _bytes(subject: Subject) -> int:
 def _served_by_cache(subject: Subject, candidates: Sequence[timing.Candidate]) -> list[Note]:
     """Say where the arrays fit into the cache: such times are not those of the GPU's memory."""
     cache, size = subject.device.l2(), _bytes(subject)
+    if cache is None and subject.cold:
+        return [Note("not-cold", "--cold: how much the cache of this device holds is not known")]
     size *= max(len(c.calls) for c in candidates)
     if cache is None or not 0 < size < cache:
         return []
@@ -300,9 +361,19 @@ def _served_by_cache(subject: Subject, candidates: Sequence[timing.Candidate]) -
     return [Note("served-by-l2", detail)]
 
 
-def _imprecise(candidate: timing.Candidate) -> list[Note]:
+def _imprecise(candidate: timing.Candidate, turns: Iterable[Timed]) -> list[Note]:
+    """Say where a time is not as precise as it was to be, and how much longer would do."""
     width = noise.half_width(candidate.samples)
     if width is not None and width <= noise.PRECISION:
         return []
-    detail = f"the time of a call is not known to ±{noise.PRECISION:.0%}: --seconds gives it more"
+    taken = len(candidate.samples)
+    if taken >= noise.FEWEST:
+        detail = (
+            f"the time of a call is not known to ±{noise.PRECISION:.0%}: --seconds gives it more"
+        )
+        return [Note("imprecise", detail)]
+    times = "once" if taken == 1 else f"{taken} times"
+    candidates = [t.candidate for t in turns]
+    enough = ceil(timing.enough(candidates) / timing.shares(len(candidates)))
+    detail = f"timed {times}, too seldom to tell which is faster: --seconds {enough} is enough"
     return [Note("imprecise", detail)]

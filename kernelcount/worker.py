@@ -28,6 +28,7 @@ import msgspec
 from kernelcount import __version__
 from kernelcount.errors import KernelcountError, NotMeasuredError, UsageError, UserCodeError
 from kernelcount.model import (
+    NOT_TIMED,
     Capture,
     Environment,
     Job,
@@ -350,12 +351,16 @@ class _Session:
         try:
             with hushed():
                 captures = together.measure(
-                    self._made(size), ways, lambda text: self.send(Progress(text)), self.scratch
+                    self._made(size),
+                    ways,
+                    lambda text: self.send(Progress(text)),
+                    lambda error: _failure(error, size).reason,
+                    self.scratch,
                 )
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  whatever user code raises costs the times
-            note = Note("not-timed", f"not timed: {_failure(error, size).reason}")
+            note = Note(NOT_TIMED, f"not timed: {_failure(error, size).reason}")
             captures = [replace(c, notes=(*c.notes, note)) for _, c in ways]
         for (index, way, _), capture in zip(counted, captures, strict=True):
             self.send(Done(index, msgspec.Raw(saved.dump([capture]))))

@@ -2,6 +2,7 @@
 
 import sys
 from array import array
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,11 @@ from kernelcount.model import (
     Environment,
     Job,
     Lane,
+    Note,
     Rates,
     Records,
+    Report,
+    Run,
     Timing,
     Unmeasured,
     Work,
@@ -45,6 +49,10 @@ SPEC = str(Path(__file__).parent / "cases" / "operations.py") + ":add_relu"
         ({"backward": True, "no_grad": True}, "--backward and --no-grad exclude each other"),
         ({"sizes": (8, 16, 8)}, "--size: 8 stands twice"),
         ({"remedy": True, "seconds": 0.0}, "--remedy and --seconds 0 exclude each other"),
+        ({"reference": True, "seconds": 0.0}, "--reference and --seconds 0 exclude each other"),
+        ({"cold": True, "seconds": 0.0}, "--cold and --seconds 0 exclude each other"),
+        ({"cold": True, "seconds": 1.0, "device": "cpu"}, "--cold keeps inputs out of a GPU's"),
+        ({"seconds": float("inf")}, "write a number of seconds, at most 1e+09"),
         ({"remedy": True, "seconds": 1.0, "device": "paper"}, "--remedy: nothing runs on paper"),
         ({"remedy": True, "seconds": 1.0, "gpu": "A100"}, "--remedy: nothing runs on paper"),
     ],
@@ -215,6 +223,12 @@ def test_where_eager_worked_they_are_shown():
     got = answer(Job(SPEC), FINE, compiled, said=((1, "raised TorchError: bad\n..."),))
     assert got.said == ("compile: raised TorchError: bad\n...",)
     assert got.exit_code == 3
+
+
+def test_a_variant_that_failed_when_it_was_timed_makes_the_exit_code_3():
+    untimed = replace(FINE, notes=(Note("not-timed", "not timed: raised ValueError"),))
+    assert answer(Job(SPEC), FINE, untimed).exit_code == 3
+    assert Report("read", Environment(), (Run((untimed,)),)).exit_code == 0
 
 
 def test_another_implementation_that_fails_is_shown_whatever_eager_did():

@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from kernelcount import model
+
 ROOT = Path(__file__).parent.parent
 _MAKERS = {"Note": 0, "Fault": 0, "_fatal": 0}
 
@@ -18,7 +20,9 @@ def _codes() -> set[str]:
                 first = node.args[0]
                 if name in _MAKERS and isinstance(first, ast.Constant):
                     codes.add(first.value)
-    return codes
+                if name in _MAKERS and isinstance(first, ast.Name):
+                    codes.add(getattr(model, first.id, ""))
+    return codes - {""}
 
 
 def test_every_note_is_explained_and_nothing_else():

@@ -8,13 +8,24 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from counting import operations
 
 from kernelcount import runners, worker
 from kernelcount.errors import KernelcountError
-from kernelcount.model import Environment, Job, Target, Unmeasured
+from kernelcount.model import (
+    NOT_TIMED,
+    Capture,
+    Environment,
+    Job,
+    Note,
+    Target,
+    Timing,
+    Unmeasured,
+)
 from kernelcount.runners import Results, _frame, in_process, in_worker
+from kernelcount.traces import saved
 
 EAGER = ("eager",)
 
@@ -234,6 +245,32 @@ def test_a_job_that_fails_after_some_outcomes_keeps_them():
     listener.fail("the file is gone\nand more", 2, whole=True)
     assert results.outcomes[1] == Unmeasured("compile", "the file is gone", None, 2)
     assert results.said[1] == "the file is gone\nand more"
+
+
+def done(index, capture):
+    return worker.Done(index, msgspec.Raw(saved.dump([capture])))
+
+
+def test_a_process_that_ends_while_times_are_taken_costs_those_that_have_none_yet():
+    timing = Timing((1.0,), 1, ("eager",))
+    remembered = Capture("compile", notes=(Note("memoised", "kept"),))
+    results = Results(Job("m:f", variants=("eager", "m:g", "m:h", "compile"), seconds=1.0))
+    listener = runners._Listener(results, quiet)
+    for index, capture in enumerate(
+        [
+            Capture("eager"),
+            Capture("m:g"),
+            Capture("m:h", notes=(Note(NOT_TIMED, "x"),)),
+            remembered,
+        ]
+    ):
+        listener.take(worker.Begin(index))
+        listener.take(done(index, capture))
+    listener.take(worker.Together())
+    listener.take(done(0, Capture("eager", timing=timing)))
+    listener.fail("the process died of SIGSEGV\nand more", 3)
+    notes = [tuple(n.detail for n in results.outcomes[i].notes) for i in range(4)]
+    assert notes == [(), ("not timed: the process died of SIGSEGV",), ("x",), ("kept",)]
 
 
 def test_the_environment_is_told_once_before_anything_is_measured():

@@ -1,5 +1,7 @@
 """What is said of variants beside each other: times in turn, results, memory; counts stay."""
 
+import re
+
 import pytest
 from cases.FC52_return_kinds import EXPECT
 from counting import CASES, codes
@@ -69,22 +71,29 @@ g = f
     assert [r.duration_ns for r in outcome.records] == [10_000]
 
 
-def test_what_fails_here_leaves_the_counts_alone(fake):
-    one, two = fake("""
-calls = 0
-def f(x):
-    launch("k")
-def g(x):
-    global calls
-    calls += 1
-    launch("k")
-    if calls > 8:
+@pytest.mark.parametrize("after", [2, 3, 4, 5, 6, 12, 24], ids=lambda n: f"{n} calls")
+@pytest.mark.parametrize("which", ["f", "g"])
+def test_a_variant_that_raises_costs_its_own_times_and_no_count(fake, which, after):
+    """However late it raises: while results are compared, times taken, or kernels profiled."""
+    one, two = fake(f"""
+calls = dict(f=0, g=0)
+def call(name, x):
+    launch("k", duration_us=50)
+    calls[name] += 1
+    if name == {which!r} and calls[name] > {after} + 4:
         raise ValueError("tired")
+    return x
+def f(x): return call("f", x)
+def g(x): return call("g", x)
 """)
+    failed, other = (one, two) if which == "f" else (two, one)
     assert (one.count("kernel"), two.count("kernel")) == (1, 1)
-    assert one.timing is two.timing is None
-    assert codes(one) == codes(two) == ["not-timed"]
-    assert "ValueError: tired" in two.notes[0].detail
+    assert failed.timing is failed.numerics is failed.peak_memory is None
+    assert codes(failed) == ["not-timed"]
+    assert "ValueError: tired" in failed.notes[0].detail
+    assert len(other.timing.samples_ns) >= 8
+    assert other.timing.together == (other.name,)
+    assert "not-timed" not in codes(other)
 
 
 def test_inputs_that_fit_into_the_cache_are_told_unless_it_is_kept_cold(fake, monkeypatch):
@@ -117,6 +126,16 @@ def test_a_call_that_takes_longer_than_allowed_is_made_few_times_more(fake):
     seldom, _ = fake(f"import time\n{text}", seconds=0.01)
     assert len(seldom.timing.samples_ns) == 1
     assert codes(seldom) == ["imprecise"]
+    assert "timed once, too seldom to tell which is faster" in seldom.notes[0].detail
+
+
+def test_the_seconds_that_are_said_to_be_enough_are_enough(fake):
+    text = "import time\ndef f(x):\n    launch('k'); time.sleep(0.01)\ng = f"
+    first, second = fake(text, seconds=0.03)
+    assert comparison.speed(first, second) is None
+    (said,) = re.findall(r"--seconds (\d+) is enough", first.notes[0].detail)
+    first, second = fake(text, seconds=float(said))
+    assert comparison.speed(first, second) is not None
 
 
 def test_without_seconds_nothing_is_timed(fake):
@@ -160,6 +179,75 @@ def test_the_same_function_gives_equal_results(results):
 def test_another_result_is_different(results):
     found = results("def f(x): return x\ndef g(x): return x + 1\n")
     assert (found.verdict, found.tensors, found.max_abs) == ("different", 1, 1.0)
+    assert found.differs == "values"
+
+
+@pytest.mark.parametrize("reference", [False, True])
+@pytest.mark.parametrize(
+    ("one", "other", "differs"),
+    [
+        ("x + 1, 3", "x + 1, 4", "numbers"),
+        ("x + 1, 3.0", "x + 1, 4.0", "numbers"),
+        ("x + 1, True", "x + 1, False", "numbers"),
+        ("x + 1, 3", "x + 1, 3, 4", "numbers"),
+        ("x + 1, x", "x + 1,", "count"),
+        ("x + 1, x[:3]", "x + 1, x[:4]", "shape"),
+        ("x + 1, x", "x + 1, x.double()", "dtype"),
+        ("x + 1, x / 0", "x + 1, x", "placement"),
+        ("x + 1, x.long()", "x + 1, x.long() + 1", "values"),
+    ],
+)
+def test_results_that_differ_beside_a_tensor_that_agrees_are_never_close(
+    results, one, other, differs, reference
+):
+    text = f"def f(x): return {one}\ndef g(x): return {other}\n"
+    found = results(text, reference=reference)
+    assert (found.verdict, found.differs) == ("different", differs)
+
+
+def test_a_gradient_that_is_rounded_is_held_against_its_own_in_float64(results):
+    text = """
+def f(x):
+    return ((x + 1e4) - 1e4).square().sum()
+def g(x):
+    return ((x + 1.001e4) - 1.001e4).square().sum()
+"""
+    found = results(text, backward=True, reference=True)
+    assert found.error is not None
+    assert found.base_error > 1e-6
+
+
+def test_what_a_generator_yields_is_said_not_to_be_compared(results):
+    found = results("def f(x):\n    yield x\ng = f\n")
+    assert (found.verdict, found.notes) == (
+        "nothing",
+        ("what it yields is not kept, and so not compared",),
+    )
+
+
+def test_which_argument_was_changed_otherwise_is_said(results):
+    text = "def f(x): x.mul_(2); return x + 1\ndef g(x): x.mul_(3); return x / x + x * 2 / 3\n"
+    assert "beyond the tolerance: argument 1 afterwards" in results(text).notes
+
+
+def test_one_variant_alone_is_held_against_float64_where_that_is_asked(count, target):
+    path = target("def f(x): return (x + 1e4) - 1e4\n")
+    found = count(f"{path}:f", "eager", sizes=(8,), seconds=0.01, reference=True)["eager"]
+    assert found.numerics.base_error == found.numerics.error > 1e-6
+
+
+def test_a_function_that_does_not_run_in_float64_is_said_to_have_no_reference(results):
+    text = """
+def f(x):
+    if x.dtype is torch.float64:
+        raise TypeError
+    return x + 1
+def g(x):
+    return 1 + x
+"""
+    found = results(text, reference=True)
+    assert (found.verdict, found.error) == ("equal", None)
+    assert any("does not run in float64" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(("other", "verdict"), [("add_(x)", "equal"), ("mul_(3)", "different")])
@@ -249,7 +337,7 @@ def test_where_the_copies_find_no_room_the_times_stand(count, target, monkeypatc
     def no_room(*_):
         raise error
 
-    monkeypatch.setattr(numerics, "compare_results", no_room)
+    monkeypatch.setattr(numerics, "compare", no_room)
     path = target("def f(x): return x + 1\ng = f")
     found = count(f"{path}:f", "eager", f"{path}:g", sizes=(8,), seconds=0.05)[f"{path}:g"]
     assert found.numerics.verdict == "unknown"

@@ -6,7 +6,8 @@ unit in the last place (ULP) is the distance of two neighbouring numbers of the 
 
 from __future__ import annotations
 
-import sys
+import reprlib
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isclose, isnan
@@ -34,17 +35,51 @@ _PIECE = 1 << 24
 """Elements that are compared at once: 128 MB of float64, whatever the size of the whole."""
 
 
+_NOTHING = "no tensor is returned or changed"
+_CONSUMED = "what it yields is not kept, and so not compared"
+_PLAIN = (bool, str, bytes, type(None))
+
+
 @dataclass(frozen=True)
 class Results:
     """What a call gave and changed, in copies that no later call can change.
 
-    `numbers`: Python's own among what it gave. `shared`: which of the tensors that it gave lie in
-    the memory of an argument.
+    `names` says of each tensor what it is: a result, or an argument afterwards. `numbers`: Python's
+    own among what it gave, and `others` what else there is of its plain values. `shared`: which of
+    the tensors that it gave lie in the memory of an argument. `consumed`: it gave an iterator,
+    which was followed to its end without keeping anything.
     """
 
     tensors: tuple[torch.Tensor, ...]
     numbers: tuple[complex, ...] = ()
     shared: tuple[int, ...] = ()
+    others: tuple[bool | str | bytes | None, ...] = ()
+    names: tuple[str, ...] = ()
+    consumed: bool = False
+
+    def name(self, position: int) -> str:
+        """What the tensor at `position` is called where something is said of it."""
+        if position < len(self.names):
+            return self.names[position]
+        return f"result {position + 1}" if len(self.tensors) > 1 else "the result"
+
+
+@dataclass(frozen=True)
+class Found:
+    """How results compare. `tensors` and `numbers`: positions of those beyond their tolerance.
+
+    They are given only where nothing else differs, and all of these are floats: then it may be
+    rounding, and `reference` can tell.
+    """
+
+    numerics: Numerics
+    tensors: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+    @property
+    def may_be_rounding(self) -> bool:
+        """Whether all that differs may be rounding."""
+        return bool(self.tensors or self.numbers)
 
 
 @dataclass(frozen=True)
@@ -60,61 +95,98 @@ class _Pair:
     misplaced: bool
 
 
-def compare(expected: Sequence[Any], got: Sequence[Any]) -> Numerics:
-    """Hold tensors and numbers against those of the first variant, in order.
+def compare(expected: Results, got: Results) -> Found:
+    """Hold all that a variant gave against what the first gave, in order.
 
+    Numbers of Python's are held to the tolerance of float32: they may have come out of any tensor.
     Nothing to compare is no pass: the verdict is ``nothing`` then.
     """
-    if len(expected) != len(got):
-        return Numerics("different", 0, notes=(f"{len(got)} results instead of {len(expected)}",))
-    if not expected:
-        return Numerics("nothing", 0)
+    found = _tensors(expected, got)
+    numerics = found.numerics
+    notes = [*numerics.notes, *_sharing(expected, got)]
+    if unlike := _unlike(expected, got):
+        said = replace(numerics, verdict="different", notes=(*notes, unlike))
+        return Found(replace(said, differs=numerics.differs or "numbers"))
+    far = _far(expected.numbers, got.numbers)
+    if far:
+        one, other = expected.numbers[far[0]], got.numbers[far[0]]
+        notes.append(f"{other!r} instead of {one!r}")
+        rounded = found.may_be_rounding or numerics.differs is None
+        rounded = rounded and not any(isinstance(got.numbers[i], int) for i in far)
+        differs = numerics.differs or "numbers"
+        numerics = replace(numerics, verdict="different", notes=tuple(notes), differs=differs)
+        return Found(numerics, found.tensors, far) if rounded else Found(numerics)
+    if expected.numbers and numerics.verdict == "nothing":
+        notes.append(f"{_so_many(len(got.numbers), 'number')} of Python's agree")
+    return replace(found, numerics=replace(numerics, notes=tuple(notes)))
+
+
+def _tensors(expected: Results, got: Results) -> Found:
+    """The same of the tensors alone."""
+    before, after = len(expected.tensors), len(got.tensors)
+    if before != after:
+        said = f"{_so_many(after, 'tensor')} instead of {before or 'none'}"
+        return Found(Numerics("different", 0, notes=(said,), differs="count"))
+    if not before:
+        return Found(Numerics("nothing", 0, notes=(_CONSUMED if got.consumed else _NOTHING,)))
     pairs: list[_Pair] = []
     notes: dict[str, None] = {}
-    for one, other in zip(expected, got, strict=True):
-        unlike = _unlike(one, other)
-        if unlike:
-            return Numerics("different", len(expected), notes=(unlike,))
+    for i, (one, other) in enumerate(zip(expected.tensors, got.tensors, strict=True)):
+        for what in ("shape", "dtype", "device"):
+            first, second = getattr(one, what), getattr(other, what)
+            if first != second:
+                said = f"{got.name(i)}: {what} {_plain(second)} instead of {_plain(first)}"
+                return Found(Numerics("different", before, notes=(said,), differs=what))
         pairs.append(_pair(one, other))
-        notes |= dict.fromkeys(_layout(one, other))
+        notes |= dict.fromkeys(f"{got.name(i)}: {x}" for x in _layout(one, other))
+    return _of_pairs(pairs, notes, got)
+
+
+def _of_pairs(pairs: Sequence[_Pair], notes: dict[str, None], got: Results) -> Found:
+    """What the comparisons of all tensors come to."""
     nan = sum(p.nan for p in pairs)
-    if any(p.misplaced for p in pairs):
-        notes["NaN or inf in other places"] = None
-    elif nan:
+    misplaced = [i for i, p in enumerate(pairs) if p.misplaced]
+    far = [i for i, p in enumerate(pairs) if not p.close]
+    for i in misplaced:
+        notes[f"{got.name(i)}: NaN or inf in other places"] = None
+    if far and far != misplaced and len(pairs) > 1:
+        notes[f"beyond the tolerance: {', '.join(got.name(i) for i in far)}"] = None
+    if nan and not misplaced:
         notes[f"{nan} NaN in the same places"] = None
-    verdict = "equal" if all(p.equal for p in pairs) else "close"
-    if not all(p.close for p in pairs):
-        verdict = "different"
     ulps = [p.ulps for p in pairs if p.ulps is not None]
-    return Numerics(
-        verdict,  # type: ignore[arg-type]
+    numerics = Numerics(
+        "different" if far else "equal" if all(p.equal for p in pairs) else "close",
         len(pairs),
         max(p.absolute for p in pairs),
         max(p.relative for p in pairs),
         max(ulps, default=None),
         tuple(notes),
+        differs=("placement" if misplaced else "values") if far else None,
     )
+    floats = all(is_inexact(got.tensors[i]) for i in far)
+    return Found(numerics, tuple(far) if floats and not misplaced else ())
 
 
-def compare_results(expected: Results, got: Results) -> Numerics:
-    """Hold tensors, Python's numbers and who shares memory with an argument against the first's.
-
-    Numbers are held to the tolerance of float32: they may have come out of any tensor.
-    """
-    found = compare(expected.tensors, got.tensors)
-    notes = [*found.notes, *_sharing(expected, got)]
-    unlike = [
-        f"{other!r} instead of {one!r}"
-        for one, other in zip(expected.numbers, got.numbers, strict=False)
-        if not _is_near(one, other)
-    ]
+def _unlike(expected: Results, got: Results) -> str:
+    """The first difference among what is neither tensor nor number; empty where there is none."""
     if len(expected.numbers) != len(got.numbers):
-        unlike.append(f"{len(got.numbers)} numbers instead of {len(expected.numbers)}")
-    if unlike:
-        return replace(found, verdict="different", notes=(*notes, unlike[0]))
-    if expected.numbers and found.verdict == "nothing":
-        notes.append(f"no tensor; {len(got.numbers)} of Python's numbers agree")
-    return replace(found, notes=tuple(notes))
+        before = len(expected.numbers) or "none"
+        return f"{_so_many(len(got.numbers), 'number')} instead of {before}"
+    if len(expected.others) != len(got.others):
+        return f"{_so_many(len(got.others), 'plain value')} instead of {len(expected.others)}"
+    pairs = zip(expected.others, got.others, strict=True)
+    unlike = next(((a, b) for a, b in pairs if type(a) is not type(b) or a != b), None)
+    return f"{reprlib.repr(unlike[1])} instead of {reprlib.repr(unlike[0])}" if unlike else ""
+
+
+def _far(expected: Sequence[complex], got: Sequence[complex]) -> tuple[int, ...]:
+    """Positions of the numbers that are not near their counterparts."""
+    pairs = enumerate(zip(expected, got, strict=True))
+    return tuple(i for i, (one, other) in pairs if not _is_near(one, other))
+
+
+def _so_many(count: int, noun: str) -> str:
+    return f"{count or 'no'} {noun}" if count < 2 else f"{count} {noun}s"  # noqa: PLR2004
 
 
 def _is_near(one: complex, other: complex) -> bool:
@@ -129,8 +201,7 @@ def _is_near(one: complex, other: complex) -> bool:
 def _sharing(expected: Results, got: Results) -> list[str]:
     notes = []
     for i in sorted({*expected.shared, *got.shared}):
-        what = f"result {i + 1}" if len(got.tensors) > 1 else "the result"
-        shares = f"{what} shares memory with an argument"
+        shares = f"{got.name(i)} shares memory with an argument"
         if i in expected.shared and i in got.shared:
             notes.append(shares)
         else:
@@ -138,61 +209,6 @@ def _sharing(expected: Results, got: Results) -> list[str]:
                 f"{shares} here alone" if i in got.shared else f"{shares} in the first alone"
             )
     return notes
-
-
-def error(reference: Sequence[torch.Tensor], got: Sequence[torch.Tensor]) -> float | None:
-    """The largest distance from the same in float64, relative to the largest number there.
-
-    None where there is nothing to compare, or the two are not of one shape.
-    """
-    worst: float | None = None
-    if len(reference) != len(got):
-        return None
-    for exact, other in zip(reference, got, strict=True):
-        if exact.shape != other.shape:
-            return None
-        if not _is_inexact(other) or not other.numel():
-            continue
-        known = exact.isfinite() & other.isfinite()
-        away = (exact[known] - other[known].to(exact.dtype)).abs()
-        size = exact[known].abs()
-        if away.numel():
-            found = float(away.max()) / max(float(size.max()), sys.float_info.min)
-            worst = found if worst is None else max(worst, found)
-    return worst
-
-
-def with_reference(found: Numerics, base: float | None, own: float | None, dtype: str) -> Numerics:
-    """The comparison with how far both are from the truth.
-
-    What differs by more than the dtype's tolerance for each number, where numbers cancel, is still
-    right if it is no further from the truth than the first, or within the tolerance of the largest
-    number.
-    """
-    if base is None or own is None:
-        return found
-    relative = TOLERANCES.get(dtype, (0.0, 0.0))[0]
-    placed = "NaN or inf in other places" not in found.notes
-    comparable = found.verdict == "different" and found.max_abs is not None and placed
-    if comparable and own <= max(base, relative):
-        found = replace(found, verdict="close")
-    return replace(found, error=own, base_error=base)
-
-
-def doubled(value: Any) -> Any:
-    """The same nesting with float64 for every float, complex128 for every complex number."""
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        value = value.detach().clone()
-        if value.is_complex():
-            return value.to(torch.complex128)
-        return value.to(torch.float64) if value.is_floating_point() else value
-    if isinstance(value, tuple | list) and type(value) in (tuple, list):
-        return type(value)(map(doubled, value))
-    if type(value) is dict:
-        return {key: doubled(item) for key, item in value.items()}
-    return value
 
 
 def in_dtypes_of(expected: Results, got: Results) -> Results:
@@ -203,17 +219,25 @@ def in_dtypes_of(expected: Results, got: Results) -> Results:
     return replace(got, tensors=tuple(other.to(one.dtype) for one, other in pairs))
 
 
-def kept(result: Any, given: Any, changed: Iterable[torch.Tensor] = ()) -> Results:
-    """What a call gave, being `given` its arguments, and the tensors that it has `changed`."""
+def kept(result: Any, given: Any, changed: Iterable[tuple[str, torch.Tensor]] = ()) -> Results:
+    """What a call gave, being `given` its arguments, and the tensors that it has `changed`.
+
+    Those come with what they are called.
+    """
     import torch
 
     found = list(leaves(result))
     gave = [leaf for leaf in found if isinstance(leaf, torch.Tensor)]
+    names = [f"result {i + 1}" for i in range(len(gave))] if len(gave) > 1 else ["the result"]
+    others = list(changed)
     theirs = {_place(leaf) for leaf in leaves(given) if isinstance(leaf, torch.Tensor)} - {None}
     return Results(
-        tuple(map(_copy, [*gave, *changed])),
+        tuple(map(_copy, [*gave, *(tensor for _, tensor in others)])),
         tuple(n for n in found if isinstance(n, int | float | complex) and type(n) is not bool),
         tuple(i for i, t in enumerate(gave) if _place(t) in theirs),
+        tuple(n for n in found if type(n) in _PLAIN),
+        (*names[: len(gave)], *(name for name, _ in others)),
+        consumed=any(isinstance(leaf, deque) for leaf in found),
     )
 
 
@@ -235,14 +259,6 @@ def _copy(tensor: torch.Tensor) -> torch.Tensor:
         tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
     )
     return copy.copy_(tensor)
-
-
-def _unlike(one: torch.Tensor, other: torch.Tensor) -> str | None:
-    for what in ("shape", "dtype", "device"):
-        first, second = getattr(one, what), getattr(other, what)
-        if first != second:
-            return f"{what} {_plain(second)} instead of {_plain(first)}"
-    return None
 
 
 def _layout(one: torch.Tensor, other: torch.Tensor) -> list[str]:
@@ -286,13 +302,13 @@ def _pieces(one: torch.Tensor, other: torch.Tensor) -> Iterator[tuple[torch.Tens
 def _of_piece(one: torch.Tensor, other: torch.Tensor) -> _Pair:
     import torch
 
-    nan = (one.isnan() & other.isnan()) if _is_inexact(one) else torch.zeros((), dtype=torch.bool)
+    nan = (one.isnan() & other.isnan()) if is_inexact(one) else torch.zeros((), dtype=torch.bool)
     same = one == other
     if bool(same.all()):
         return _Pair(True, True, 0.0, 0.0, 0 if one.is_floating_point() else None, 0, False)
     if bool((same | nan).all()):
         return _Pair(True, True, 0.0, 0.0, 0, int(nan.sum()), False)
-    if not _is_inexact(one):
+    if not is_inexact(one):
         first, second = one.to(torch.float64), other.to(torch.float64)
         return _Pair(False, False, float((first - second).abs().max()), 1.0, None, 0, False)
     finite = one.isfinite() & other.isfinite()
@@ -314,7 +330,8 @@ def _of_piece(one: torch.Tensor, other: torch.Tensor) -> _Pair:
     )
 
 
-def _is_inexact(tensor: torch.Tensor) -> bool:
+def is_inexact(tensor: torch.Tensor) -> bool:
+    """Whether its numbers are rounded."""
     return bool(tensor.is_floating_point() or tensor.is_complex())
 
 

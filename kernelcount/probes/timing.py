@@ -44,13 +44,15 @@ class Candidate:
     between: Callable[[], object] | None = None
     samples: list[float] = field(default_factory=list)
     batch: int = 1
+    failed: BaseException | None = None
 
 
 def in_turn(candidates: Sequence[Candidate], device: Device, seconds: float) -> None:
     """Time all candidates: nanoseconds a call, one for each turn, into their `samples`.
 
     Ends when every median is known to `noise.PRECISION`, or after so many `seconds`; calls that
-    take longer than that are made once each. Raises what a call raises.
+    take longer than that are made once each. Raises what a call raises,
+    which is kept as what its candidate `failed` with.
     """
     until = time.monotonic() + seconds
     empty = median(device.time([]) for _ in range(_STEADY))
@@ -68,6 +70,17 @@ def in_turn(candidates: Sequence[Candidate], device: Device, seconds: float) -> 
         order.reverse()
         if _precise(candidates) or time.monotonic() > until:
             return
+
+
+def shares(variants: int) -> float:
+    """How many times as long so many variants are timed as two are: each has a half of it."""
+    return max(1.0, variants / 2)
+
+
+def enough(candidates: Sequence[Candidate]) -> float:
+    """Seconds in which all of them have their turns, often enough for a verdict."""
+    turns = 2 + _STEADY + noise.FEWEST  # to find the batch, to warm up, to be timed
+    return turns * sum(median(c.samples) * c.batch for c in candidates) / 1e9
 
 
 def _size(candidate: Candidate, device: Device, empty: float) -> float:
@@ -95,10 +108,14 @@ def _warm_up(candidates: Sequence[Candidate], device: Device, until: float) -> N
 
 
 def turn(candidate: Candidate, device: Device) -> float:
-    """Nanoseconds a call, of one batch of calls."""
+    """Nanoseconds a call, of one batch of calls. Raises what a call raises, and keeps it."""
     calls = list(islice(cycle(candidate.calls), candidate.batch))
-    with candidate.during():
-        return device.time(calls, candidate.between) / candidate.batch
+    try:
+        with candidate.during():
+            return device.time(calls, candidate.between) / candidate.batch
+    except BaseException as error:
+        candidate.failed = error
+        raise
 
 
 def _precise(candidates: Sequence[Candidate]) -> bool:

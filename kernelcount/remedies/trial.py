@@ -48,7 +48,7 @@ def _compared(base: Running, run: Running, *, rough: bool) -> Numerics:
     """
     try:
         return beside(base, base.results(), run, wanted=rough, in_its_dtypes=rough)
-    except RuntimeError as error:
+    except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
         return Numerics("unknown", 0, notes=("no memory to keep the results of both",))

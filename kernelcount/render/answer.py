@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kernelcount.model import EAGER_CODE, Note, Speed, note_codes
+from kernelcount.model import EAGER_CODE, NOT_TIMED, Note, Speed, note_codes
 from kernelcount.render import paper
-from kernelcount.render.figures import UNDERSTATED, Figures, same_time, timed
+from kernelcount.render.figures import UNDERSTATED, Figures, by_values, same_time, timed
 from kernelcount.render.wording import clean, duration, plural, prose, ratio
 
 SPOILING = EAGER_CODE | {
@@ -20,6 +20,7 @@ SPOILING = EAGER_CODE | {
     "unstable",
     "memoised",
     "incomplete",
+    NOT_TIMED,
 }
 """Notes without which the figures would be misread: they stand right after the sentence."""
 
@@ -169,8 +170,15 @@ def _fewer(base: Figures, other: Figures) -> str:
     before, after = base.total or 0, other.total or 0
     noun = "operation" if other.on_cpu else "kernel"
     if before == after:
-        return f"as many {noun}s, {after}" if after else f"neither has a {noun}"
+        return f"as many {noun}s, {after}{_of_which(other)}" if after else f"no {noun} in either"
     return f"{plural(after, noun) if after else f'no {noun}'} instead of {before or 'none'}"
+
+
+def _of_which(entry: Figures) -> str:
+    """How many of a variant's operations on the CPU torch.compile has written."""
+    if not entry.generated:
+        return ""
+    return f", {'all' if entry.generated == entry.total else entry.generated} generated"
 
 
 def _waiting(entry: Figures) -> str:
@@ -193,7 +201,7 @@ def _counts(base: Figures, other: Figures) -> str:
     if before == after == 0:
         return f"No {noun}: neither {first} nor {name} {verb} any."
     if before == after:
-        return f"{name} {verb} as many {noun}s as {first}: {after}."
+        return f"{name} {verb} as many {noun}s as {first}: {after}{_of_which(other)}."
     if after == 0:
         return f"{name} {verb} no {noun}, {first} {before}."
     if after < before:
@@ -251,7 +259,7 @@ def _unlike(entry: Figures) -> list[str]:
     if found.verdict == "unknown":
         return [f"its results could not be compared: {'; '.join(found.notes)}"]
     how = [*found.notes]
-    if found.max_abs is not None:
+    if by_values(found):
         how.insert(0, f"by {found.max_abs:.2g} at the most")
     return [f"its results differ from those of the first variant: {'; '.join(how)}"]
 

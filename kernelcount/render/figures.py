@@ -228,11 +228,15 @@ def _kernel_time(rows: Iterable[Row]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One figure of every variant, ready to be shown; `remark` stands beside it."""
+    """One figure of every variant, ready to be shown.
+
+    `remark` stands beside it where there is room; one to be `kept` stands below it otherwise.
+    """
 
     label: str
     cells: tuple[str, ...]
     remark: str = ""
+    kept: bool = False
 
 
 # Label, attribute, and whether the line is shown although every variant has a zero there.
@@ -297,9 +301,29 @@ def _of_calls(entries: Sequence[Figures]) -> list[Line]:
     if any(e.peak_memory is not None for e in entries):
         cells = tuple("unknown" if e.peak_memory is None else size(e.peak_memory) for e in entries)
         lines.append(Line("peak memory", cells, "above the inputs"))
-    if any(e.numerics for e in entries):
-        remark = _of_result(entries[1].numerics) if alone else ""
-        lines.append(Line("result", tuple(_result(e) for e in entries), remark))
+    return lines + _of_results(entries)
+
+
+def _of_results(entries: Sequence[Figures]) -> list[Line]:
+    """Whether the results agree, and how far they are from the same in float64 where that is known.
+
+    The first variant is what the others are held against: of its own there is only the distance.
+    """
+    base, *others = entries
+    lines = []
+    if any(e.numerics for e in others):
+        odd = {e.title: said for e in others if (said := _of_result(e.numerics))}
+        alone = len(others) == 1
+        remark = "; ".join(said if alone else f"{name}: {said}" for name, said in odd.items())
+        lines.append(Line("result", ("", *map(_result, others)), remark, kept=True))
+    away = [e.numerics.error if e.numerics else None for e in entries]
+    known = (e.numerics.base_error for e in others if e.numerics and e.numerics.error is not None)
+    away[0] = next(known, away[0])
+    if any(a is not None for a in away):
+        cells = tuple("" if a is None else f"{a:.2g}" for a in away)
+        lines.append(Line("error", cells, "beside the same in float64"))
+    elif base.numerics and base.numerics.notes:
+        lines.append(Line("error", ("unknown",) * len(entries), base.numerics.notes[-1], kept=True))
     return lines
 
 
@@ -310,18 +334,23 @@ def _result(entry: Figures) -> str:
         return ""
     if found.verdict == "close" and found.max_abs is not None:
         return f"within {found.max_abs:.2g}"
-    if found.verdict == "different" and found.max_abs is not None:
-        return f"differs, {found.max_abs:.2g}"
-    return {"nothing": "none", "different": "differs"}.get(found.verdict, found.verdict)
+    if found.verdict == "different":
+        return f"differs, {found.max_abs:.2g}" if by_values(found) else "differs"
+    return "not compared" if found.verdict == "nothing" else found.verdict
+
+
+def by_values(found: Numerics) -> bool:
+    """Whether it is how far values are apart that tells how results differ."""
+    return found.max_abs is not None and found.differs in (None, "values")
 
 
 def _of_result(found: Numerics | None) -> str:
-    """What is to be said of a result that is right, and how near to the truth it is."""
-    if found is None or found.verdict not in ("equal", "close"):
+    """What is odd of a result that agrees, or why there is none; what differs is a warning."""
+    if found is None or found.verdict in ("different", "unknown"):
         return ""
     said = list(found.notes)
-    if found.error is not None and found.base_error is not None:
-        said.insert(0, f"off by {found.error:.2g}, first {found.base_error:.2g}")
+    if found.verdict == "random":
+        said.insert(0, "other random numbers are drawn")
     return "; ".join(map(clean, said))
 
 

@@ -222,6 +222,7 @@ def _numerics(found: Numerics | None) -> dict[str, Any] | None:
         "ulps": found.ulps,
         "error": _finite(found.error),
         "base_error": _finite(found.base_error),
+        "differs": found.differs,
         "notes": list(found.notes),
     }
 

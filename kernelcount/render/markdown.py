@@ -147,7 +147,7 @@ def _remedies(entries: Sequence[Figures]) -> Iterator[str]:
         rows = [(f"tried on {tried.title}", "gain", "cost"), *tried.rows]
         if tried.rows:
             yield _table([[escape(cell) for cell in row] for row in rows], "lrl")
-        yield "\n".join(f"- {escape(text)}" for text in tried.rest)
+        yield "\n".join(f"- {escape(text)}" for text in (*tried.rest, *tried.why_not))
     yield escape(remedies.closing(entries))
 
 

@@ -28,11 +28,15 @@ _NEITHER = (
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What was tried on one variant: `rows` of name, gain and cost, by gain; `rest` in words."""
+    """What was tried on one variant: `rows` of name, gain and cost, by gain; `rest` in words.
+
+    `why_not`: what was not tried, and why, and what the function itself lacks: alike at all sizes.
+    """
 
     title: str
     rows: tuple[tuple[str, str, str], ...]
     rest: tuple[str, ...]
+    why_not: tuple[str, ...] = ()
 
 
 def tried(entries: Sequence[Figures]) -> list[Tried]:
@@ -63,10 +67,10 @@ def _of(entry: Figures) -> Tried:
     if any(cost.startswith(_ERROR) for *_, cost in rows):
         rest.append("Errors are relative to the largest result, against float64.")
     rest += [f"{clean(r.name)}: {clean(r.reason)}." for r in done if r.reason]
-    for status in ("failed", "not tried"):
-        rest += _grouped([r for r in remedies if r.status == status], status)
-    rest += [_off_tensor_cores(r.rows) for r in remedies if r.rows]
-    return Tried(clean(entry.name), rows, tuple(rest))
+    rest += _grouped([r for r in remedies if r.status == "failed"], "failed")
+    why_not = _grouped([r for r in remedies if r.status == "not tried"], "not tried")
+    why_not += [_off_tensor_cores(r.rows) for r in remedies if r.rows]
+    return Tried(clean(entry.name), rows, tuple(rest), tuple(why_not))
 
 
 def _gain(remedy: Remedy) -> float:

@@ -15,6 +15,7 @@ from kernelcount.render.figures import (
     same_rows,
     side_by_side,
 )
+from kernelcount.render.figures import Line as Figure
 from kernelcount.render.layout import (
     NARROWEST,
     WIDEST,
@@ -93,12 +94,13 @@ def _sweep(report: Report, page: Page) -> Iterator[list[Line]]:
     yield _statements(sweep.statements(report, runs), page)
     table = sweep.sheet(runs)
     yield sheet.lines(table, page) if table else []
+    known: set[str] = set()
     for run, entries in runs:
         at = f"size {sweep.named([run.size])}"
         if page.full:
             yield [((at, "bold"),), *_figures(entries, page)]
             yield _ran(entries, page, at=f", {at}")
-        yield from _remedies(entries, page, at=f", {at}")
+        yield from _remedies(entries, page, at=f", {at}", known=known)
     yield _noted(sweep.notes(runs), page)
     more = "" if page.full or not any(e.rows for e in every) else sweep.MORE
     yield _dim(" ".join(filter(None, (legend(every), more))), page)
@@ -154,14 +156,18 @@ def _figures(entries: Sequence[Figures], page: Page) -> list[Line]:
         head, *table = columns(list(rows), "l" + "r" * len(upright[chosen]))
         shown += [_BLANK] if shown else []
         shown += [] if alone else [((f"  {head}", "bold"),)]
-        shown += [_remarked(cut, line.remark, page) for cut, line in zip(table, lines, strict=True)]
+        for cut, line in zip(table, lines, strict=True):
+            shown += _remarked(cut, line, page)
     return shown
 
 
-def _remarked(text: str, remark: str, page: Page) -> Line:
-    """Figures, with the remark beside them where there is room for it."""
-    remark = f"   {remark}" if remark else ""
-    return ((f"  {text}", ""), (remark if cells(text + remark) + 2 <= page.width else "", ""))
+def _remarked(text: str, line: Figure, page: Page) -> list[Line]:
+    """Figures, with the remark beside them where there is room for it, or below if it must be."""
+    remark = f"   {line.remark}" if line.remark else ""
+    if cells(text + remark) + 2 <= page.width:
+        return [((f"  {text}", ""), (remark, ""))]
+    below = wrap(line.remark, page.width - 4) if line.kept else []
+    return [((f"  {text}", ""),), *(((f"    {part}", ""),) for part in below)]
 
 
 def _ran(entries: Sequence[Figures], page: Page, *, at: str = "") -> list[Line]:
@@ -177,19 +183,29 @@ def _ran(entries: Sequence[Figures], page: Page, *, at: str = "") -> list[Line]:
     return lines
 
 
-def _remedies(entries: Sequence[Figures], page: Page, *, at: str = "") -> Iterator[list[Line]]:
-    """What was tried to make variants faster, what it gained and cost, and what comes next."""
+def _remedies(
+    entries: Sequence[Figures], page: Page, *, at: str = "", known: set[str] | None = None
+) -> Iterator[list[Line]]:
+    """What was tried to make variants faster, what it gained and cost, and what comes next.
+
+    Of a sweep, what is `known` from another size is not said again, and what is said joins it.
+    """
     found = remedies.tried(entries)
+    said = set() if known is None else known
     for tried in found:
         lines: list[Line] = [((f"  remedies tried on {tried.title}{at}", "bold"),)]
         if tried.rows:
             table = columns(tried.rows, "lrl")
             lines += [((fit(f"  {line}", page.width), ""),) for line in table]
-        for text in tried.rest:
+        for text in (t for t in (*tried.rest, *tried.why_not) if t not in said):
             lines += [((f"  {line}", ""),) for line in wrap(text, page.width - 2)]
         yield lines
-    if found:
-        yield [((line, "bold"),) for line in wrap(remedies.closing(entries), page.width)]
+        if known is not None:
+            known.update(tried.why_not)
+    if found and (closing := remedies.closing(entries)) not in said:
+        yield [((line, "bold"),) for line in wrap(closing, page.width)]
+        if known is not None:
+            known.add(closing)
 
 
 def _notes(entries: Sequence[Figures], page: Page) -> list[Line]:

@@ -321,7 +321,7 @@ def test_job_options_reach_the_job(kernelcount, monkeypatch, target):
 
     monkeypatch.setattr(runners, "in_worker", runner)
     spec = target("def f(x): return x") + ":f"
-    flags = "--size 64k --dtype bf16 --device cpu --seed 3 --backward --eval --timeout 2.5"
+    flags = "--size 64k --dtype bf16 --device cuda --seed 3 --backward --eval --timeout 2.5"
     flags += " --seconds 0.5 --reference --cold"
     kernelcount("run", spec, *flags.split(), "--inputs", "mine", "--variant", "compile:dynamic")
     assert jobs == [
@@ -330,7 +330,7 @@ def test_job_options_reach_the_job(kernelcount, monkeypatch, target):
             sizes=(64000,),
             maker="mine",
             dtype="bf16",
-            device="cpu",
+            device="cuda",
             variants=("compile:dynamic",),
             seed=3,
             backward=True,

@@ -92,13 +92,19 @@ def test_nothing_is_missing_and_no_kernel_is_run_again_for_its_bytes(run):
             assert row["counters"]["time_ns"] == pytest.approx(row["time_ns"], rel=0.05)
 
 
-@pytest.mark.parametrize("name", ["softmax", "layernorm"])
-def test_rows_that_fit_into_a_multiprocessor_are_read_once_and_written_once(run, name):
+@pytest.mark.parametrize(
+    ("name", "variants"), [("softmax", ("eager", "compile")), ("layernorm", ("compile",))]
+)
+def test_rows_are_read_from_dram_once(run, name, variants):
+    """Of what is written the end may still be in the L2 cache: it is reads that are held to this.
+
+    Eager layer_norm reads each row twice, and not all of it is still in a cache then.
+    """
     shape = 100_000, 1_000
-    flags = ("--input", f"f32[{shape[0]},{shape[1]}]")
-    least = 2 * 4 * shape[0] * shape[1]
-    for variant in run(name, *flags).values():
-        assert moved(variant) == pytest.approx(least, rel=NEAR)
+    flags = ("--input", f"f32[{shape[0]},{shape[1]}]", "--seconds", "0")
+    for variant in (run(name, *flags)[v] for v in variants):
+        assert variant["dram"]["read"] == pytest.approx(4 * shape[0] * shape[1], rel=NEAR)
+        assert variant["dram"]["read"] == pytest.approx(variant["bytes"]["read"], rel=NEAR)
 
 
 def test_a_call_that_the_cache_serves_reads_little_from_dram(run):

@@ -129,7 +129,7 @@ def test_json_has_each_with_its_status_and_null_where_none_was_asked_for():
         "speed": {"ratio": 7.9, "low": 7.9 * 0.99, "high": 7.9 * 1.01, "verdict": "faster"},
         "numerics": {
             "verdict": "different", "tensors": 1, "max_abs": 0.1, "max_rel": 2.0, "ulps": 9,
-            "error": 3.1e-4, "base_error": 2.2e-7, "notes": [],
+            "error": 3.1e-4, "base_error": 2.2e-7, "differs": None, "notes": [],
         },
         "kernels": 8,
         "rows": [{"name": GEMM.name, "label": "mm", "count": 8, "time_ns": 90_000}],

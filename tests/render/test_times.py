@@ -83,8 +83,13 @@ def test_a_difference_within_the_noise_is_none():
         (Numerics("close", 1, 0.0039, 0.01, 3), "within 0.0039"),
         (Numerics("different", 1, 1.5, 2.0, 9), "differs, 1.5"),
         (Numerics("different", 1, notes=("shape (2,) instead of (1,)",)), "differs"),
-        (Numerics("random", 1), "random"),
-        (Numerics("nothing", 0), "none"),
+        (Numerics("random", 1), "random   other random numbers are drawn"),
+        (
+            Numerics("nothing", 0, notes=("no tensor is returned or changed",)),
+            "not compared   no tensor is returned or changed",
+        ),
+        (Numerics("different", 1, 0.0, 0.0, 0, differs="placement"), "differs"),
+        (Numerics("different", 1, 0.0, 0.0, 0, differs="numbers"), "differs"),
     ],
 )
 def test_what_the_results_come_to_is_one_cell(numerics, shown):
@@ -120,7 +125,23 @@ def test_what_is_odd_of_results_that_agree_stands_beside_them():
         Numerics("equal", 1, 0.0, 0.0, 0, notes=("8 NaN in the same places",))
     )
     near = Numerics("close", 1, 0.0039, 0.01, 3, error=0.0141, base_error=0.0154)
-    assert "result within 0.0039 off by 0.014, first 0.015" in compared(near)
+    said = compared(near)
+    assert "result within 0.0039 " in said
+    assert "error 0.015 0.014 beside the same in float64" in said
+
+
+def test_what_is_odd_of_results_is_never_left_out_for_want_of_room():
+    odd = "the result: strides (1, 4096, 2, 3) instead of (4, 16384, 1, 1)"
+    whole = report(469, 280, "faster")
+    eager, compiled = whole.runs[0].outcomes
+    found = replace(compiled, numerics=Numerics("equal", 1, 0.0, 0.0, 0, notes=(odd,)))
+    others = [replace(found, name=f"compile:mode={i}") for i in range(4)]
+    for outcomes in ([eager, found], [eager, *others]):
+        run = replace(whole.runs[0], outcomes=tuple(outcomes), speeds=(), besides=(), verdicts=())
+        text = " ".join(render(replace(whole, runs=(run,)), format="table", width=60).split())
+        assert odd in text
+        for other in outcomes[1:]:
+            assert len(outcomes) == 2 or f"{other.name}: {odd}" in text
 
 
 def test_what_was_compiled_again_is_told_beside_the_price():
