@@ -42,19 +42,29 @@ def folder() -> Path:
     )
 
 
-def find(place: Path | None = None) -> tuple[Scenario, ...]:
-    """Every function with a budget beside it, by theme; nothing is imported to find them."""
-    place = folder() if place is None else place
-    stems = {path.stem for path in place.glob("*.yaml") if path.with_suffix(".py").is_file()}
+def find() -> tuple[Scenario, ...]:
+    """Every function with a budget beside it, by theme; nothing is imported to find them.
+
+    Those in ``scenarios/`` of the current folder come last; there, a name that comes with the tool
+    stands for the user's own.
+    """
+    shipped, own = folder(), Path("scenarios")
+    mine = _pairs(own) if own.is_dir() and not own.samefile(shipped) else set()
     themed = [(theme, name) for theme, names in THEMES.items() for name in names]
-    known = {name for _, name in themed}
-    themed += [("More", name) for name in sorted(stems - known)]
-    return tuple(_read(place, name, theme) for theme, name in themed if name in stems)
+    pairs = _pairs(shipped) - mine
+    themed += [("More", name) for name in sorted(pairs - {name for _, name in themed})]
+    found = [_read(shipped, name, theme) for theme, name in themed if name in pairs]
+    return (*found, *(_read(own, name, "Your own") for name in sorted(mine)))
 
 
-def choose(names: Sequence[str], place: Path | None = None) -> tuple[Scenario, ...]:
+def _pairs(place: Path) -> set[str]:
+    """The names of the functions in a folder that have a budget beside them."""
+    return {path.stem for path in place.glob("*.yaml") if path.with_suffix(".py").is_file()}
+
+
+def choose(names: Sequence[str]) -> tuple[Scenario, ...]:
     """Those of these names, in the order given. Raises UsageError with the nearest name."""
-    known = {scenario.name: scenario for scenario in find(place)}
+    known = {scenario.name: scenario for scenario in find()}
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)

@@ -19,6 +19,8 @@ def wheel(tmp_path, monkeypatch):
     package = tmp_path / "kernelcount"
     (package / "_scenarios").mkdir(parents=True)
     monkeypatch.setattr(scenarios, "__file__", str(package / "scenarios.py"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
     return package / "_scenarios"
 
 
@@ -51,6 +53,21 @@ def test_one_that_no_theme_names_comes_last(wheel):
     assert [(s.theme, s.name, s.claim) for s in scenarios.find()] == [
         ("Count kernels", "add", "add"), ("More", "new", "new"),
     ]  # fmt: skip
+
+
+def test_the_users_own_stand_in_the_current_folder_and_come_last(wheel, tmp_path, monkeypatch):
+    own = tmp_path / "work" / "scenarios"
+    own.mkdir(parents=True)
+    for place, name in ((wheel, "add"), (wheel, "softmax"), (own, "scale"), (own, "softmax")):
+        (place / f"{name}.py").write_text(f'"""From {place.name}."""')
+        (place / f"{name}.yaml").write_text("")
+    monkeypatch.chdir(own.parent)
+    assert [(s.theme, s.name, s.claim) for s in scenarios.find()] == [
+        ("Count kernels", "add", "From _scenarios."),
+        ("Your own", "scale", "From scenarios."),
+        ("Your own", "softmax", "From scenarios."),
+    ]
+    assert scenarios.choose(["scale"])[0].function == "scenarios/scale.py"
 
 
 def test_a_package_without_them_says_so(tmp_path, monkeypatch):

@@ -110,7 +110,8 @@ def figures(report: Report, names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
 def syncs(capture: Capture) -> Iterator[str]:
     """Where the CPU waited for the GPU, as far as this version of kernelcount looks for it."""
     for sync in getattr(capture, "syncs", None) or ():
-        yield f"{Path(str(sync.file)).name}:{sync.line} ({sync.kind})"
+        where = f"{Path(sync.file).name}:{sync.line}" if sync.file else "an unknown line"
+        yield f"{where} ({sync.kind})"
 
 
 def longest(capture: Capture) -> dict[str, Any] | None:
