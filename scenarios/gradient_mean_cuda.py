@@ -9,15 +9,15 @@ SOURCE = CudaSource(
 #include <torch/extension.h>
 
 constexpr int THREADS = 256;
-constexpr int MOST = 2040;  // tensors in a launch: what 32,764 bytes of kernel arguments hold
+constexpr int MOST = 2040;  // tensors in a launch
 
 struct Table {
   const float* data[MOST];
   int length[MOST];
 };
 
-// Since CUDA 12.1 a kernel takes 32,764 bytes of arguments, on GPUs from Volta on: the addresses
-// need no copy to the GPU. Each block adds up the absolute values of its tensor.
+// Since CUDA 12.1 a kernel takes 32,764 bytes of arguments, on GPUs from Volta on. The table has
+// 24,480, so that it needs no copy to the GPU. Each block adds up the magnitudes of its tensor.
 __global__ void magnitude_kernel(const __grid_constant__ Table table, float* out) {
   __shared__ float of_warp[THREADS / 32];
   const float* data = table.data[blockIdx.x];

@@ -273,6 +273,7 @@ def main() -> None:
     parser.add_argument("output", type=Path, nargs="?", default=Path("docs/measured.md"))
     parser.add_argument("--minutes", type=float, default=8.0)
     parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--json", type=Path, help="write all figures here, too")
     parser.add_argument("--share")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--end", type=float, default=0.0)
@@ -304,7 +305,8 @@ def main() -> None:
         facts["compiled loop"] = tried(lambda: compiled_loop(left))
     page = measured_page.page(found, facts, unbuilt, time.time() - begun)
     given.output.write_text(page, encoding="utf-8")
-    given.output.with_suffix(".json").write_text(json.dumps([found, facts], indent=1))
+    if given.json:
+        given.json.write_text(json.dumps([found, facts], indent=1), encoding="utf-8")
     sys.stderr.write(f"{given.output}: {time.time() - begun:.0f} s\n")
 
 
