@@ -127,6 +127,7 @@ def _run(
         else None
         for other in outcomes
     ]
+    outcomes = [comparison.with_costs(o, b) for o, b in zip(outcomes, besides, strict=True)]
     verdicts = [_verdict(o, b, rates) for o, b in zip(outcomes, besides, strict=True)]
     return Run(tuple(outcomes), size, tuple(besides), tuple(speeds), tuple(verdicts))
 

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from time import perf_counter_ns
+from time import perf_counter, perf_counter_ns
 from types import GeneratorType
 from typing import Any
 
@@ -24,7 +24,9 @@ from kernelcount.devices.inductor import cpp_kernels_recordable
 from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.inputs import Arguments
 from kernelcount.model import (
+    Break,
     Capture,
+    Cost,
     Environment,
     Note,
     Outcome,
@@ -35,6 +37,7 @@ from kernelcount.model import (
 from kernelcount.nesting import tensors
 from kernelcount.operations import read_operations
 from kernelcount.paper.gpu import PretendedGpu
+from kernelcount.paper.whole import Question
 from kernelcount.probes.compiler import CompilerWatch, stance_kept
 from kernelcount.reading import ANOTHER_PROFILER, read_trace
 from kernelcount.state import UserState, module_of
@@ -133,10 +136,20 @@ class Invocation:
             elif inspect.isawaitable(result) or inspect.isasyncgen(result):
                 raise _runs_nothing(result)
         if self.subject.backward:
-            self._backward(result)
+            self.go_back(result)
         return result
 
-    def _backward(self, result: Any) -> None:
+    def of(self, function: Callable[..., Any]) -> Invocation:
+        """The same calls of another function."""
+        other = Invocation(function, self.subject)
+        other._seeds = self._seeds
+        return other
+
+    def go_back(self, result: Any) -> None:
+        """Go backward from what the call gave.
+
+        Raises NotMeasuredError where nothing of it requires grad.
+        """
         import torch
 
         outputs = [t for t in tensors(result) if t.requires_grad]
@@ -172,6 +185,7 @@ class _Steady:
     seen: list[int]
     compiled_last: bool
     price: Price | None = None
+    costs: tuple[tuple[Break, ...], Cost] | None = None
 
 
 @dataclass(frozen=True)
@@ -206,7 +220,7 @@ def measure(
             steady, note = fresh
             notes.append(note)
         notes += [*_compile_notes(this, steady), *_state_notes(this.state)]
-        return _with_context(steady, subject, notes)
+        return _with_context(this, steady, notes)
 
 
 def repeat(subject: Subject, way: Way, scratch: Path, progress: Progress) -> None:
@@ -260,6 +274,7 @@ def _measure_on_paper(
     variant, function = way.variant, way.function
     kind = VARIANTS[variant.kind]
     given = (subject.arguments.args, subject.arguments.kwargs)
+    began = perf_counter()
     with ExitStack() as stack:
         stack.enter_context(stance_kept())
         watch = stack.enter_context(CompilerWatch())
@@ -280,14 +295,53 @@ def _measure_on_paper(
             compiled = (watch.compilations, watch.graphs) != before
             if not compiled:
                 break
+        watch.close()
+        asked = watch.broken.breaks and _why_not_asked(this) is None
+        trial = gpu.without_breaks(_question(this, function, began)) if asked else None
     records, paper, noted = gpu.counted()
     capture = Capture(variant.name, records=records, basis="paper", paper=paper)
     steady = _Steady(capture, not compiled, [_work_done(capture)], compiled)
+    if trial is not None:
+        steady.costs = gpu.costs(trial, watch.broken.breaks or ())
     notes = [*subject.notes, *_compile_notes(this, steady)]
     notes += [note for note in noted if note not in notes]
     if gpu.values.asked and (state.mutated or state.module_changed):
         notes.append(Note("not-restored", _NOT_RESTORED))
-    return _with_context(steady, subject, notes)
+    return _with_context(this, steady, notes)
+
+
+def _question(this: _Pass, function: Callable[..., Any], began: float) -> Question:
+    """How the call on paper is made again, with its graph breaks and without."""
+    import torch
+
+    compiles = VARIANTS[this.variant.kind].compiles
+    dynamic = dict(this.variant.options).get("dynamic")
+    as_one = torch.compile(function, fullgraph=True, dynamic=dynamic) if compiles else None
+
+    def whole() -> Any:
+        if as_one is None:
+            raise NotMeasuredError("the function compiles itself, in parts")
+        return this.invocation.of(as_one)(*this.state.before_call())
+
+    return Question(
+        lambda: this.invocation(*this.state.before_call()),
+        this.invocation.go_back if this.subject.backward else lambda _: None,
+        whole,
+        dynamic,
+        began,
+    )
+
+
+def _why_not_asked(this: _Pass) -> str | None:
+    """Why the cost of graph breaks is not asked for; None where it is."""
+    if this.watch.limit:
+        return f"the {this.watch.limit} was reached, and what runs is eager code"
+    options = dict(this.variant.options)
+    if (backend := options.get("backend", "inductor")) != "inductor":
+        return f"only Inductor's kernels are counted, and not those of {backend}"
+    if str(options.get("mode", "")).startswith("max-autotune"):
+        return "what autotuning chooses is not known on paper"
+    return None
 
 
 def _not_modelled(variant: Variant) -> str | None:
@@ -458,9 +512,44 @@ def _state_notes(state: UserState) -> list[Note]:
     return notes
 
 
-def _with_context(steady: _Steady, subject: Subject, notes: list[Note]) -> Outcome:
+def _interruptions(this: _Pass, steady: _Steady) -> dict[str, Any]:
+    """What torch.compile did not do as one graph once and for all, of a variant that it compiled.
+
+    Another implementation may have itself compiled.
+    """
+    watch, compiles = this.watch, VARIANTS[this.variant.kind].compiles
+    found = watch.broken.breaks, watch.broken.recompilations
+    if not (compiles or watch.graphs or any(found)):
+        return {}
+    on_gpu = this.subject.device.kind not in ("cpu", "paper")
+    told = compiles and on_gpu and watch.cudagraph_skips is not None
+    breaks, cost = steady.costs or _not_known(found[0], _why_no_cost(this))
+    return {
+        "breaks": breaks,
+        "breaks_cost": cost,
+        "recompilations": found[1],
+        "skipped_graphs": tuple(watch.skip_reasons) if told else None,
+    }
+
+
+def _not_known(
+    breaks: tuple[Break, ...] | None, why: str
+) -> tuple[tuple[Break, ...] | None, Cost | None]:
+    """Breaks whose cost cannot be told."""
+    if not breaks:
+        return breaks, None
+    return tuple(replace(b, cost=Cost(None, why)) for b in breaks), Cost(None, why)
+
+
+def _why_no_cost(this: _Pass) -> str:
+    if this.subject.device.kind == "cpu":
+        return "these are CPU operations: --device paper counts the kernels"
+    return _why_not_asked(this) or "it was not counted on paper"
+
+
+def _with_context(this: _Pass, steady: _Steady, notes: list[Note]) -> Outcome:
     """The outcome with what only the run knows: target, environment, stability, notes."""
-    outcome = steady.outcome
+    outcome, subject = steady.outcome, this.subject
     capture = outcome.seen if isinstance(outcome, Unmeasured) else outcome
     if capture is None:
         return outcome
@@ -475,6 +564,7 @@ def _with_context(steady: _Steady, subject: Subject, notes: list[Note]) -> Outco
         stable=steady.stable,
         price=steady.price,
         notes=(*notes, *capture.notes),
+        **_interruptions(this, steady),
     )
     if isinstance(outcome, Unmeasured):
         return replace(outcome, seen=capture)

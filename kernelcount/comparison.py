@@ -10,12 +10,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import median
 
 from kernelcount import noise
 from kernelcount.ledger import GENERATED, Calls, ledger
-from kernelcount.model import Beside, Capture, Difference, Outcome, Speed, Unmeasured, Work
+from kernelcount.model import (
+    Beside,
+    Break,
+    Capture,
+    Cost,
+    Difference,
+    Outcome,
+    Speed,
+    Unmeasured,
+    Work,
+)
 
 # Inductor names its kernels so on every GPU: torch/_inductor/codegen/triton.py.
 _GENERATED = "triton_"
@@ -73,6 +84,33 @@ def beside(measured: Capture, paper: Outcome) -> Beside:
         same_calls=all(n in own or (n != GENERATED and 0 < expected[n] < seen[n]) for n in names),
         ledger=ledger(measured, paper, calls),
     )
+
+
+def with_costs(measured: Outcome, on_paper: Beside | None) -> Outcome:
+    """What was measured on a GPU, its graph breaks with what they cost on paper."""
+    if not isinstance(measured, Capture) or not measured.breaks or on_paper is None:
+        return measured
+    paper = on_paper.outcome
+    if isinstance(paper, Unmeasured):
+        unknown = Cost(None, f"not counted on paper: {paper.reason}")
+        each = tuple(replace(b, cost=unknown) for b in measured.breaks)
+        return replace(measured, breaks=each, breaks_cost=unknown)
+    twins = [_twin(b, paper.breaks or ()) for b in measured.breaks]
+    other = Cost(None, "on paper it does not break there")
+    each = tuple(
+        replace(b, cost=twin.cost if twin else other)
+        for b, twin in zip(measured.breaks, twins, strict=True)
+    )
+    same = None not in twins and len(twins) == len(paper.breaks or ())
+    together = paper.breaks_cost if same else Cost(None, "on paper it breaks elsewhere")
+    return replace(measured, breaks=each, breaks_cost=together)
+
+
+def _twin(at: Break, others: Sequence[Break]) -> Break | None:
+    """The same break of another capture; its reason may be worded in another way there."""
+    there = [b for b in others if (b.file, b.line) == (at.file, at.line)]
+    same = [b for b in there if (b.function, b.reason) == (at.function, at.reason)] or there
+    return same[0] if len(same) == 1 else None
 
 
 def _kernels(capture: Capture) -> Iterator[Work]:

@@ -274,6 +274,47 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """How many kernels more a call launches for its graph breaks; None: it cannot be told.
+
+    `why` says from which two counts on paper that is, or why it cannot be told.
+    """
+
+    kernels: int | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A place at which Dynamo ended a graph, or gave a function up: `line` of `file`.
+
+    However often a break was met there, for other inputs or in a function that was called from
+    several, it is one. `reason` is short, as in ``print``; `explanation` is Dynamo's own. `cost`:
+    what it costs while the other breaks stay.
+    """
+
+    file: str
+    line: int | None
+    function: str
+    reason: str
+    explanation: str = ""
+    cost: Cost = Cost()
+
+
+@dataclass(frozen=True, slots=True)
+class Recompilation:
+    """A function that was compiled once more, as a `guard` on what it was compiled for failed.
+
+    `line` is where it begins in `file`, or where it goes on after a graph break.
+    """
+
+    file: str
+    line: int
+    function: str
+    guard: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rates:
     """What a GPU was measured to reach; None: it could not be measured.
 
@@ -433,7 +474,10 @@ class Capture:
     `price`: what came before the steady calls; `peak_memory`: bytes that a call holds at its peak
     above its inputs; `numerics`: its results beside the first variant's; `remedies`: what was tried
     to make it faster, empty where that was not asked. `counters`: what Nsight Compute says of each
-    record, None where it was not matched; empty where it was not asked.
+    record, None where it was not matched; empty where it was not asked. `breaks` and
+    `recompilations` of torch.compile, and `skipped_graphs`: why Inductor did without CUDA graphs;
+    None where nothing was compiled, or it cannot be told. `breaks_cost`: what all breaks cost
+    together.
     """
 
     name: str
@@ -454,6 +498,10 @@ class Capture:
     numerics: Numerics | None = None
     remedies: tuple[Remedy, ...] = ()
     counters: tuple[Counters | None, ...] = ()
+    breaks: tuple[Break, ...] | None = None
+    breaks_cost: Cost | None = None
+    recompilations: tuple[Recompilation, ...] | None = None
+    skipped_graphs: tuple[str, ...] | None = None
 
     @property
     def on_cpu(self) -> bool:

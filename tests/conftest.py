@@ -1,5 +1,6 @@
 """Fixtures for tests that count in this process: torch is imported once."""
 
+import gc
 import os
 import sys
 import warnings
@@ -12,10 +13,32 @@ from traces.rows import read
 from kernelcount import app, cli, runners
 from kernelcount.model import Job, Outcome
 
+# Before torch is imported, here and in every process that a test starts. Small arrays gain nothing
+# by more threads, and several processes at once lose by them; and to find out which vector
+# instructions its C++ may use takes Inductor a dozen seconds.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
+
+_MOST_WORKERS = 4
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """A process for each core with `-n auto`, up to a few: each has torch to import, in 1 GB."""
+    return min(_MOST_WORKERS, os.cpu_count() or 1)
+
 
 def pytest_collection_modifyitems(items):
-    """Paper comes last: after it, torch holds CUDA for started to the end of the process."""
+    """Paper comes last: after it, torch holds CUDA for started to the end of the process.
+
+    Of several processes (pytest-xdist's `load`) each takes its tests in this order.
+    """
     items.sort(key=lambda item: item.path.parent.name == "paper")
+
+
+def pytest_collection_finish():
+    """What is imported stays: the garbage collector, which looks at all of torch, leaves it out."""
+    gc.freeze()
 
 
 @pytest.fixture

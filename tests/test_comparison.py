@@ -6,8 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from kernelcount.comparison import GENERATED, beside
-from kernelcount.model import Capture, Lane, Paper, Records, Unmeasured, Work
+from kernelcount.comparison import GENERATED, beside, with_costs
+from kernelcount.model import (
+    Beside,
+    Break,
+    Capture,
+    Cost,
+    Lane,
+    Paper,
+    Records,
+    Unmeasured,
+    Work,
+)
 from kernelcount.reading import read_file
 
 H200 = Path(__file__).parent / "data" / "h200"
@@ -113,3 +123,41 @@ def test_recorded_traces_are_told_apart_from_paper_by_what_launched_each_kernel(
     (measured,) = read_file(H200 / f"h200-{trace}.json.gz", None, lambda *_: None)
     assert isinstance(measured, Capture)
     assert details(measured, paper(*expected)) == ([] if said is None else [said])
+
+
+def broken(*breaks, cost=None):
+    return Capture("compile", breaks=breaks, breaks_cost=cost)
+
+
+PRINT = Break("/a.py", 3, "f", "print")
+REPR = Break("/a.py", 7, "f", "repr() on tensor")
+
+
+def test_breaks_that_were_measured_have_the_costs_of_the_same_on_paper():
+    on_paper = broken(replace(PRINT, cost=Cost(1, "2 and 1")), cost=Cost(1, "2 and 1"))
+    found = with_costs(broken(PRINT), Beside(on_paper))
+    assert (found.breaks, found.breaks_cost) == (on_paper.breaks, on_paper.breaks_cost)
+
+
+def test_a_break_whose_reason_paper_words_otherwise_is_the_same():
+    theirs = replace(REPR, reason="printed is disabled for the compiler", cost=Cost(0))
+    found = with_costs(broken(REPR), Beside(broken(theirs, cost=Cost(0))))
+    assert (found.breaks, found.breaks_cost) == ((replace(REPR, cost=Cost(0)),), Cost(0))
+
+
+def test_where_paper_breaks_elsewhere_nothing_is_concluded():
+    found = with_costs(broken(PRINT, REPR), Beside(broken(replace(PRINT, cost=Cost(1)))))
+    assert [b.cost.kernels for b in found.breaks] == [1, None]
+    assert found.breaks_cost == Cost(None, "on paper it breaks elsewhere")
+
+
+def test_where_paper_could_not_count_it_is_said_why():
+    found = with_costs(broken(PRINT), Beside(Unmeasured("compile", "sparse")))
+    assert found.breaks_cost == Cost(None, "not counted on paper: sparse")
+    assert found.breaks[0].cost == found.breaks_cost
+
+
+def test_what_did_not_break_stays_as_it_is():
+    for outcome in (broken(), Capture("eager"), Unmeasured("compile", "out of memory")):
+        assert with_costs(outcome, Beside(Unmeasured("compile", "sparse"))) is outcome
+    assert with_costs(broken(PRINT), None) == broken(PRINT)

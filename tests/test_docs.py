@@ -38,7 +38,7 @@ def test_the_readme_names_both_commands_with_their_torch():
     commands = re.findall(r"^pip install torch==2\.13\.0 .*$", readme, re.MULTILINE)
     assert len(commands) == 2
     assert commands[0].endswith("kernelcount run scenarios/add_relu.py:add_relu --size 1e8")
-    assert "python -m pytest" in commands[1]
+    assert commands[1].endswith(" -e '.[test]' && python -m pytest -n auto")
 
 
 def test_every_class_of_shape_stands_in_the_document():
@@ -58,3 +58,12 @@ def test_every_remedy_stands_in_the_document_in_the_order_in_which_it_is_tried()
     text = (ROOT / "docs" / "remedies.md").read_text()
     rows = re.findall(r"^\| `(.+?)` \|", text, re.MULTILINE)
     assert rows == list(REMEDIES)
+
+
+def test_every_limit_of_a_budget_stands_in_the_document():
+    from kernelcount.rules import RULES
+
+    text = (ROOT / "docs" / "budgets.md").read_text()
+    limits = text.partition("## Limits")[2].partition("## ")[0]
+    cells = re.findall(r"^\| (`.+?`) \|", limits, re.MULTILINE)
+    assert [name for cell in cells for name in re.findall(r"`(.+?)`", cell)] == list(RULES)

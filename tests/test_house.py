@@ -18,6 +18,7 @@ LAYERS = (
         "nodes",
         "devices",
         "render",
+        "frames",
         "target",
         "inputs",
         "variants",
@@ -45,7 +46,7 @@ LAYERS = (
     {"__main__"},
 )
 TORCH = {
-    "capture", "devices", "examination", "inputs", "nesting", "paper", "preload",
+    "capture", "devices", "examination", "frames", "inputs", "nesting", "paper", "preload",
     "probes", "remedies", "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
@@ -113,8 +114,8 @@ def test_no_module_bears_the_name_of_a_public_function():
 
 def test_private_names_of_torch_stand_in_adapters_only():
     adapters = {
-        "devices/aten.py", "devices/inductor.py", "paper/adapter.py", "probes/compiler.py",
-        "probes/products.py",
+        "devices/aten.py", "devices/inductor.py", "paper/adapter.py", "probes/breaks.py",
+        "probes/compiler.py", "probes/products.py",
     }  # fmt: skip
     for path in _files():
         private = {

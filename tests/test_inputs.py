@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NewType, Optional, TypeVar
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Array = NewType("Array", torch.Tensor)
 Pair = namedtuple("Pair", "lo hi")
+
+UNHURRIED = settings(deadline=None)  # an example may have to wait for a core
 
 
 def add(x, y):
@@ -128,12 +130,14 @@ def test_a_size_beyond_64_bits_is_refused(text):
         parse_size(text)
 
 
+@UNHURRIED
 @given(st.integers(0, 2**63 - 1))
 def test_every_integer_is_its_own_size(number):
     assert parse_size(str(number)) == number
     assert parse_size(f"{number:_}") == number
 
 
+@UNHURRIED
 @given(st.text(max_size=12))
 def test_any_text_is_a_size_or_a_usage_error(text):
     with suppress(UsageError):
@@ -248,6 +252,7 @@ def test_a_bad_spec_says_what_is_wrong_where(text, message):
     assert message in str(caught.value)
 
 
+@UNHURRIED
 @given(st.text(alphabet="fi32bol[]N,*<=1 '(x-", max_size=14))
 def test_any_text_is_a_spec_or_a_usage_error(text):
     with suppress(UsageError):

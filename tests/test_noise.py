@@ -4,9 +4,16 @@ import random
 from itertools import repeat
 
 import pytest
-from scipy import stats
 
 from kernelcount import noise
+
+
+@pytest.fixture(scope="module")
+def stats():
+    """SciPy's, which takes a second to import."""
+    from scipy import stats
+
+    return stats
 
 
 def normal(seed, n, centre=0.0, width=1.0):
@@ -16,14 +23,14 @@ def normal(seed, n, centre=0.0, width=1.0):
 
 @pytest.mark.parametrize("n", [8, 9, 20, 50])
 @pytest.mark.parametrize("centre", [0.0, 0.4])
-def test_for_few_differences_the_p_value_is_scipys_exact_one(n, centre):
+def test_for_few_differences_the_p_value_is_scipys_exact_one(stats, n, centre):
     differences = normal(n, n, centre)
     expected = stats.wilcoxon(differences, method="exact").pvalue
     assert noise.significance(differences) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_for_many_it_is_the_normal_approximation_with_ties_corrected(ties):
+def test_for_many_it_is_the_normal_approximation_with_ties_corrected(stats, ties):
     differences = [round(d, 1) if ties else d for d in normal(3, 200, 0.2)]
     expected = stats.wilcoxon(differences, correction=False, method="asymptotic").pvalue
     assert noise.significance(differences) == pytest.approx(expected, rel=1e-6)
@@ -41,7 +48,7 @@ def test_the_interval_of_the_median_holds_it_as_often_as_it_says():
     assert held >= 980
 
 
-def test_the_interval_takes_the_ranks_of_the_binomial_distribution():
+def test_the_interval_takes_the_ranks_of_the_binomial_distribution(stats):
     expected = stats.binom.ppf(0.005, 100, 0.5)
     assert noise.interval(range(100))[0] == expected - 1
 

@@ -1,4 +1,4 @@
-"""``kernelcount read`` as a program: exit codes, streams, several files, pipes, signals, memory."""
+"""``kernelcount read``: exit codes and streams; as a program, pipes, signals, memory."""
 
 import gzip
 import json
@@ -17,13 +17,10 @@ GOOD = [launch(1, 10), kernel(1, 100)]
 LOST = [launch(1, 10), launch(2, 20), kernel(1, 100)]
 
 
-def kernelcount(*arguments, **options):
-    """Run the program: exit code, stdout, stderr."""
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60, **options
-    )
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture
+def read(kernelcount):
+    """Read these in this process: exit code, stdout, stderr."""
+    return lambda *arguments: kernelcount("read", *arguments)
 
 
 @pytest.fixture
@@ -39,38 +36,41 @@ def file(tmp_path):
 
 
 def test_json_is_one_document_on_stdout_and_stderr_is_silent_where_all_is_well(file):
-    code, out, err = kernelcount(file(GOOD), "--format", "json")
-    assert code == 0
-    assert json.loads(out)["variants"][0]["kernels"] == 1
-    assert err == ""
+    command = [*COMMAND, str(file(GOOD)), "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["variants"][0]["kernels"] == 1
+    assert done.stderr == ""
 
 
-def test_lost_records_are_exit_3_and_said_on_stderr(file):
+def test_lost_records_are_exit_3_and_said_on_stderr(read, file):
     path = file(LOST)
-    code, out, err = kernelcount(path, "--format", "json")
+    code, out, err = read(path, "--format", "json")
     assert code == 3
     assert json.loads(out)["variants"][0]["status"] == "unmeasured"
     assert err.startswith(f"kernelcount: {path}: 1 of 2 launches has no device record")
 
 
-def test_of_several_files_all_are_read_and_the_highest_code_counts(file, tmp_path):
+def test_of_several_files_all_are_read_and_the_highest_code_counts(read, file, tmp_path):
     files = [file(GOOD, "a"), tmp_path / "none", file(LOST, "b"), file(GOOD, "c")]
-    code, out, err = kernelcount(*files, "--format", "json")
+    code, out, err = read(*files, "--format", "json")
     assert code == 3
     variants = json.loads(out)["variants"]
     assert [v["name"] for v in variants] == list(map(str, files))
     assert [v["kernels"] for v in variants] == [1, None, 1, 1]
     assert "no such file" in err
-    assert kernelcount(*files[:2])[0] == 2
+    assert read(*files[:2])[0] == 2
 
 
-def test_a_file_that_cannot_be_read_is_exit_2_with_a_document_where_json_was_asked_for(tmp_path):
-    code, out, err = kernelcount(tmp_path, "--format", "json")
+def test_a_file_that_cannot_be_read_is_exit_2_with_a_document_where_json_was_asked_for(
+    read, tmp_path
+):
+    code, out, err = read(tmp_path, "--format", "json")
     assert code == 2
     assert json.loads(out)["error"] == {"code": 2, "message": err.strip()[len("kernelcount: ") :]}
 
 
-def test_what_a_file_holds_never_acts_on_the_terminal(file):
+def test_what_a_file_holds_never_acts_on_the_terminal(read, file):
     evil = "k\x1b[31m\r\n\x9b2J\u202e"
     path = file([*GOOD, kernel(2, 120, name=evil), annotation(evil, 0, 9)])
     for arguments in (
@@ -79,7 +79,7 @@ def test_what_a_file_holds_never_acts_on_the_terminal(file):
         (path, "--region", "zzz"),
         (path, "--format", "csv"),
     ):
-        _, out, err = kernelcount(*arguments)
+        _, out, err = read(*arguments)
         assert not set(out + err) & set("\x1b\r\x9b\u202e")
 
 

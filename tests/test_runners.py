@@ -1,6 +1,6 @@
 """Where a job is done: what a process of its own saves the caller from, and what in-process keeps.
 
-A worker takes some three seconds to start, so each test that has one asks for much.
+A worker takes some four seconds to start, so tests share one where they can, or ask for much.
 """
 
 import subprocess
@@ -49,30 +49,60 @@ def left_over(mark):
 # ── a process of its own ─────────────────────────────────────────────────────────────────────────
 
 
-def test_a_crash_costs_its_variant_and_says_where(target):
-    path = target("""
-        import ctypes
-        def f(x):
-            ctypes.string_at(0)
-        def g(x):
-            return x + 1
-    """)
-    other = f"{path}:g"
-    results = in_worker(
-        Job(f"{path}:f", device="cpu", sizes=(4,), variants=("eager", other)), quiet
-    )
-    assert results.outcomes[0] == Unmeasured(
-        "eager", "the process died of SIGSEGV at users.py:5, in f", None, 3
-    )
-    assert operations(results.outcomes[1]) == {"add": 1}
-    assert results.targets[1].inputs == ("f32[4]",)
+WRONG = """
+import ctypes, os, signal, subprocess, sys, threading, time
+import atexit
+import torch
+assert sys.stdin.read() == ""
+atexit.register(lambda: time.sleep(0.01))
+def crashes(x):
+    ctypes.string_at(0)
+def ends(x):
+    os._exit(0)
+def works(x):
+    sys.stdout = sys.stderr = None
+    if hasattr(sys, "argv"): del sys.argv
+    os.chdir("/")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    if os.fork() == 0:
+        time.sleep(600)
+    os.fork()  # the child comes back into the caller
+    os.closerange(0, 1000)
+    return x + 1
+"""
 
 
-def test_a_process_that_ends_itself_costs_its_variant(target):
-    path = target("import os\ndef f(x):\n    os._exit(0)")
-    results = in_worker(Job(f"{path}:f", device="cpu", sizes=(4,), variants=EAGER), quiet)
+@pytest.fixture(scope="module")
+def wrong(tmp_path_factory):
+    """What came of three functions that do wrong, one after the other: path, results, seconds."""
+    path = tmp_path_factory.mktemp("wrong") / "users.py"
+    path.write_text(WRONG)
+    variants = ("eager", f"{path}:ends", f"{path}:works")
+    began = time.monotonic()
+    job = Job(f"{path}:crashes", device="cpu", sizes=(4,), variants=variants)
+    return path, in_worker(job, quiet), time.monotonic() - began
+
+
+def test_a_crash_costs_its_variant_and_says_where(wrong):
+    assert wrong[1].outcomes[0] == Unmeasured(
+        "eager", "the process died of SIGSEGV at users.py:8, in crashes", None, 3
+    )
+    assert wrong[1].targets[2].inputs == ("f32[4]",)
+
+
+def test_a_process_that_ends_itself_costs_its_variant(wrong):
+    path, results, _ = wrong
     reason = "the process ended itself with exit code 0 (warm-up, call 1)"
-    assert results.outcomes[0] == Unmeasured("eager", reason, None, 3)
+    assert results.outcomes[1] == Unmeasured(f"{path}:ends", reason, None, 3)
+
+
+def test_a_function_that_does_everything_wrong_but_works_is_counted(wrong):
+    path, results, seconds = wrong
+    assert operations(results.outcomes[2]) == {"add": 1}
+    assert seconds < 120
+    assert left_over(str(path)) == []
 
 
 def test_one_that_ends_while_the_module_is_imported_ends_the_job(target):
@@ -83,14 +113,14 @@ def test_one_that_ends_while_the_module_is_imported_ends_the_job(target):
     assert "importing" in str(error.value)
 
 
-def test_out_of_time_says_which_line_it_was_at_and_leaves_no_child_behind(target):
-    path = target("""
+def test_out_of_time_says_which_line_it_was_at_and_leaves_no_child_behind(target, tmp_path):
+    path = target(f"""
         import subprocess, threading, time
         def f(x):
             code = "import time; time.sleep(600)"
-            subprocess.Popen(["python3", "-c", code + " # kernelcount-orphan-1"])
+            subprocess.Popen(["python3", "-c", code + " # {tmp_path}/orphan-1"])
             subprocess.Popen(
-                ["python3", "-c", code + " # kernelcount-orphan-2"], start_new_session=True
+                ["python3", "-c", code + " # {tmp_path}/orphan-2"], start_new_session=True
             )
             threading.Thread(target=time.sleep, args=(600,)).start()
             while True:
@@ -103,9 +133,9 @@ def test_out_of_time_says_which_line_it_was_at_and_leaves_no_child_behind(target
     assert time.monotonic() - began < 30
     reason = "no answer within --timeout 1 s; it was at users.py:12, in f"
     assert results.outcomes[0] == Unmeasured("eager", reason, None, 3)
-    assert left_over("kernelcount-orphan-1") == []
+    assert left_over(f"{tmp_path}/orphan-1") == []
     if sys.platform == "linux":  # elsewhere a session of its own cannot be told
-        assert left_over("kernelcount-orphan-2") == []
+        assert left_over(f"{tmp_path}/orphan-2") == []
 
 
 def test_an_import_that_never_ends_is_ended(target):
@@ -114,31 +144,6 @@ def test_an_import_that_never_ends_is_ended(target):
         in_worker(Job(f"{path}:f", device="cpu", sizes=(4,), timeout=1.0), quiet)
     assert str(error.value).endswith("it was at users.py:3, in <module>")
     assert error.value.code == 3
-
-
-def test_a_function_that_does_everything_wrong_but_works_is_counted(target):
-    path = target("""
-        import atexit, os, signal, subprocess, sys, threading, time
-        assert sys.stdin.read() == ""
-        atexit.register(lambda: time.sleep(0.01))
-        def f(x):
-            sys.stdout = sys.stderr = None
-            if hasattr(sys, "argv"): del sys.argv
-            os.chdir("/")
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            threading.Thread(target=time.sleep, args=(600,)).start()
-            if os.fork() == 0:
-                time.sleep(600)
-            os.fork()  # the child comes back into the caller
-            os.closerange(0, 1000)
-            return x + 1
-    """)
-    began = time.monotonic()
-    results = in_worker(Job(f"{path}:f", device="cpu", sizes=(4,), variants=EAGER), quiet)
-    assert operations(results.outcomes[0]) == {"add": 1}
-    assert time.monotonic() - began < 60
-    assert left_over(path) == []
 
 
 def test_keyboard_interrupt_raised_by_the_function_interrupts(target):

@@ -450,6 +450,7 @@ def test_random_numbers_go_on_as_if_nothing_had_been_drawn():
     ],
 )
 def test_a_setting_of_the_process_is_put_back(get, change):
+    threads = torch.get_num_threads()
     torch.set_num_threads(2)
     before = get()
     state = remember()
@@ -457,6 +458,7 @@ def test_a_setting_of_the_process_is_put_back(get, change):
     assert get() != before
     state.restore()
     assert get() == before
+    torch.set_num_threads(threads)
 
 
 def test_a_folder_that_is_gone_is_no_error(tmp_path, monkeypatch):

@@ -168,8 +168,8 @@ def test_so_does_a_module_that_needs_it_while_it_is_imported(performed, target):
 
 
 def test_out_of_memory_is_one_line_with_a_smaller_size(performed, target):
-    outcome, done = failure(performed, target, "return x[:, None] - x", sizes=(100_000_000,))
-    assert outcome.reason == "out of memory: it asked for 40 PB; try a smaller --size, such as 1e4"
+    outcome, done = failure(performed, target, "return x[:, None] - x", sizes=(10_000_000,))
+    assert outcome.reason == "out of memory: it asked for 400 TB; try a smaller --size, such as 1e4"
     assert done.said == outcome.reason
     assert done.rest == "not tried: eager asks for far more memory than there is"
 

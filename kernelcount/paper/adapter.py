@@ -24,6 +24,7 @@ from typing import Any
 from unittest import mock
 
 from kernelcount.errors import NotMeasuredError
+from kernelcount.frames import innermost
 from kernelcount.paper import cards
 
 NAMES = (
@@ -34,11 +35,17 @@ NAMES = (
     "torch._C._ExcludeDispatchKeyGuard",
     "torch._C._IncludeDispatchKeyGuard",
     "torch._C._get_dispatch_mode",
+    "torch._C._set_grad_enabled",
     "torch._C._TorchDispatchModeKey.FAKE",
     "torch._C.DispatchKey.AutocastCUDA",
     "torch._C.DispatchKey.CompositeImplicitAutograd",
     "torch._dynamo.callback.callback_handler.register_end_callback",
     "torch._dynamo.callback.callback_handler.register_start_callback",
+    "torch._dynamo.callback.callback_handler.end_callbacks",
+    "torch._dynamo.callback.callback_handler.start_callbacks",
+    "torch._dynamo.config.capture_dynamic_output_shape_ops",
+    "torch._dynamo.config.capture_scalar_outputs",
+    "torch._dynamo.config.reorderable_logging_functions",
     "torch._dynamo.device_interface.CudaInterface.get_device_properties",
     "torch._dynamo.device_interface.CudaInterface.is_bf16_supported",
     "torch._dynamo.eval_frame.skip_code",
@@ -590,6 +597,54 @@ def inductor_settings(first: Callable[[Any], None]) -> Iterator[None]:
         ),
     ):
         yield
+
+
+def broke_at(graph: Any) -> tuple[str, int | None] | None:
+    """The user's file and line at which one of Dynamo's graphs broke off; None: it did not."""
+    reason = getattr(graph, "compile_subgraph_reason", None)
+    if reason is None or not reason.graph_break or not reason.user_stack:
+        return None
+    at = innermost(reason.user_stack)
+    return at.filename, at.lineno
+
+
+def set_grad_enabled() -> Callable[[bool], None]:
+    """What stands in a graph where gradients are switched on or off."""
+    import torch
+
+    function: Callable[[bool], None] = torch._C._set_grad_enabled
+    return function
+
+
+@contextmanager
+def values_captured() -> Iterator[None]:
+    """Have Dynamo take into its graphs what it else breaks them for: values, sizes, prints."""
+    import logging
+
+    import torch._dynamo.config
+
+    said = {print, warnings.warn, *(getattr(logging.Logger, n) for n in _LOGS)}
+    with torch._dynamo.config.patch(
+        capture_scalar_outputs=True,
+        capture_dynamic_output_shape_ops=True,
+        reorderable_logging_functions=said,
+    ):
+        yield
+
+
+_LOGS = ("debug", "info", "warning", "error", "critical", "exception", "log")
+
+
+@contextmanager
+def caches_forgotten() -> Iterator[None]:
+    """Begin with nothing compiled. Whoever is told of compiling goes on being told."""
+    import torch
+    from torch._dynamo.callback import callback_handler
+
+    kept = [*callback_handler.start_callbacks], [*callback_handler.end_callbacks]
+    torch.compiler.reset()
+    callback_handler.start_callbacks[:], callback_handler.end_callbacks[:] = kept
+    yield
 
 
 def copied(graph: Any) -> Any:

@@ -52,6 +52,7 @@ class Compiler:
     _stage: str = STAND_IN
     _originals: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     _scalars: Scalars = field(default_factory=dict)
+    _written: dict[int, tuple[list[Call], Counter[str]]] = field(default_factory=dict)
 
     @contextmanager
     def ready(self, attention: Callable[..., Any]) -> Iterator[None]:
@@ -72,7 +73,7 @@ class Compiler:
     def backend(self, graph: Any, inputs: Sequence[Any]) -> Any:
         """What torch.compile calls with each graph."""
         mode = adapter.fake_mode_of(inputs)
-        graph = adapter.copied(graph)
+        original, graph = graph, adapter.copied(graph)
         part = host.take_out(graph)
         self._place_attributes(graph)
         _place(graph.graph, _TO_GRAPHS)
@@ -81,9 +82,15 @@ class Compiler:
         placed = [self._placed_input(value, mode) for value in examples]
         with self._at(GPU_IN_GRAPHS):
             compiled = adapter.compile_with(graph, placed, self._take)
-        if part is None:
-            return compiled
-        return lambda *args: compiled(*args, *part.results(args))
+
+        def run(*args: Any) -> Any:
+            return compiled(*args, *(part.results(args) if part else ()))
+
+        def called(*args: Any) -> Any:
+            recorder = self.log.recorder
+            return run(*args) if recorder is None else recorder.graph(original, args, run)
+
+        return called
 
     @contextmanager
     def _at(self, stage: str) -> Iterator[None]:
@@ -137,16 +144,15 @@ class Compiler:
 
         return run
 
-    def lowered(self, card: Card) -> tuple[list[Call], Counter[str]]:
-        """The log's calls, with every graph replaced by what Inductor launches for it.
+    def lowered(self, card: Card, noted: Sequence[Call]) -> tuple[list[Call], Counter[str]]:
+        """The calls that were noted, with every graph replaced by what Inductor launches for it.
 
         And the operations of all by precision: those of a graph are its ops', whether Inductor
         calls a library for them or writes a kernel.
         """
-        written: dict[int, tuple[list[Call], Counter[str]]] = {}
-        calls: list[Call] = []
-        done = flops.total(call.flops for call in self.log.calls)
-        for call in self.log.calls:
+        written, calls = self._written, list[Call]()
+        done = flops.total(call.flops for call in noted)
+        for call in noted:
             if call.graph is None:
                 calls.append(call)
                 continue

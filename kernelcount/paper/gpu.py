@@ -6,14 +6,14 @@ import os
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from kernelcount.errors import KernelcountError, NotMeasuredError
-from kernelcount.model import NO_TIME, Environment, Lane, Note, Paper, Records, Work
-from kernelcount.paper import adapter, atlas, bounds, cards, composites, cuda, pretend
+from kernelcount.model import NO_TIME, Break, Cost, Environment, Lane, Note, Paper, Records, Work
+from kernelcount.paper import adapter, atlas, bounds, cards, composites, cuda, pretend, whole
 from kernelcount.paper.cards import Card
 from kernelcount.paper.compiled import Compiler
 from kernelcount.paper.log import Call, Log
@@ -48,6 +48,7 @@ class PretendedGpu:
         self._compiler = Compiler(self._log)
         self._asked: str | None = None
         self._late: list[str] = []
+        self._counted: list[Call] = []
         self._unit, self._floor = 0, 0
 
     def missing(self) -> str | None:
@@ -130,6 +131,7 @@ class PretendedGpu:
             for doubt in self._scene.doubts:
                 self._log.note_open(doubt)
         self._unit, self._floor = ends.floor(result)
+        self._counted = list(self._log.calls)
 
     def counted(self) -> tuple[Records, Paper, list[Note]]:
         """What the last call launched; to be called when `prepare` is over.
@@ -138,7 +140,7 @@ class PretendedGpu:
         """
         for reason in self._scene.refusals:
             raise NotMeasuredError(reason)
-        calls, done = self._lowered()
+        calls, done = self._lowered(self._counted)
         paper = Paper(
             generated=sum(c.cost.kernels for c in calls if c.generated),
             library=sum(1 for c in calls if not c.generated and c.cost.kernels),
@@ -155,12 +157,30 @@ class PretendedGpu:
         )
         return _records(calls), paper, [*_notes(calls), *self.value_notes(), *self._told()]
 
-    def _lowered(self) -> tuple[list[Call], Counter[str]]:
+    def without_breaks(self, question: whole.Question) -> whole.Trial:
+        """Make the call that was counted as one graph, too; to be called inside `prepare`."""
+        kept = [dict(d) for d in (self._scene.doubts, self._scene.refusals, self._scene.told)]
+        asked, doubtful = self.values.asked, set(self.values.doubtful)
+        try:
+            return whole.tried(self._log, question)
+        finally:
+            self.values.asked, self.values.doubtful = asked, doubtful
+            for now, then in zip(
+                (self._scene.doubts, self._scene.refusals, self._scene.told), kept, strict=True
+            ):
+                now.clear()
+                now.update(then)
+
+    def costs(self, trial: whole.Trial, breaks: Sequence[Break]) -> tuple[tuple[Break, ...], Cost]:
+        """What breaks cost; to be called when `prepare` is over."""
+        return whole.costs(trial, breaks, lambda calls: self._lowered(calls)[0])
+
+    def _lowered(self, noted: Sequence[Call]) -> tuple[list[Call], Counter[str]]:
         import torch
 
         try:
             with adapter.made_on_the_host():
-                return self._compiler.lowered(self.card)
+                return self._compiler.lowered(self.card, noted)
         except KernelcountError:
             raise
         except Exception as error:

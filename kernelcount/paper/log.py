@@ -6,11 +6,15 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from kernelcount.paper import atlas, cards, flops, rules
 from kernelcount.paper.flops import Flops
 from kernelcount.paper.places import STAND_IN, is_on
 from kernelcount.paper.traffic import traffic
+
+if TYPE_CHECKING:
+    from kernelcount.paper.segments import Recorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +42,14 @@ class Call:
 
 
 class Log:
-    """Calls in order, noted while it is `open`. `card`: the name of the GPU that they are for."""
+    """Calls in order, noted while it is `open`. `card`: the name of the GPU that they are for.
+
+    `recorder` takes down what was called, and with what, where somebody wants to know.
+    """
 
     def __init__(self, card: str) -> None:
         self.card = card
+        self.recorder: Recorder | None = None
         self.calls: list[Call] = []
         self.is_open = False
         self._inside: list[Flops | None] | None = None
@@ -78,6 +86,8 @@ class Log:
         """Note what launches kernels that nobody counts here."""
         if self.is_open:
             self.calls.append(Call(what, rules.Cost(0, exact=False)))
+            if self.recorder is not None:
+                self.recorder.beside[what] += 1
 
     def note_graph(self, index: int) -> None:
         """Note that a compiled graph is called."""

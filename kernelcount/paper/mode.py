@@ -97,11 +97,15 @@ class _Run:
             # Only what needs values says that it cannot do without them; the rest is the user's.
             if not isinstance(error, NotImplementedError) and "meta" not in str(error).lower():
                 raise
+            if self.log.recorder is not None:
+                self.log.recorder.read()
             result = self.values.ask(self.func, self.args, self.kwargs, self._changed())
         else:
             refuse_layouts(leaves(result))
             if not self.func.is_view:
                 self.values.follow(self.func, self.args, self.kwargs, result, self._changed())
+        if self.log.recorder is not None:
+            self.log.recorder.op(self.func, self.args, self.kwargs, result)
         if (gradient := adapter.backward_node()) in _BY_VALUES:
             self.log.note_open(str(gradient))
         else:

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from time import perf_counter_ns
 from typing import Any
 
+from kernelcount.probes.breaks import BreakWatch
+
 _LIMIT_LOGGER = "torch._dynamo.convert_frame"
 _LIMIT_TEXT = "torch._dynamo hit config."
 # The second is torch 2.11's, which is silent unless TORCH_LOGS asks for perf_hints.
@@ -37,7 +39,8 @@ class CompilerWatch(logging.Handler):
 
     `compilations` counts starts of any compilation: a frame, a lazy backward, the recording of a
     CUDA graph. `limit` holds where the recompile limit was reached, as Dynamo words it.
-    `skip_reasons` are Inductor's for doing without CUDA graphs. `blind` says what cannot be told on
+    `skip_reasons` are Inductor's for doing without CUDA graphs. `broken` takes down where graphs
+    break and why functions are compiled again. `blind` says what cannot be told on
     this torch, or is None.
     """
 
@@ -48,9 +51,11 @@ class CompilerWatch(logging.Handler):
         self._timed = True
         self.limit: str | None = None
         self.skip_reasons: list[str] = []
+        self.broken = BreakWatch()
         self._untold: list[str] = []
         self._graphs_before: int | None = None
         self._skips_before: int | None = None
+        self._final: tuple[int | None, int | None] | None = None
 
     def __enter__(self) -> CompilerWatch:
         import torch
@@ -72,9 +77,17 @@ class CompilerWatch(logging.Handler):
         except (ImportError, AttributeError):
             self._timed = False
             self._untold.append("when something is compiled")
+        self._untold += self.broken.__enter__().untold
         return self
 
+    def close(self) -> None:
+        """Look no further: what was seen so far stays."""
+        if self._final is None:
+            self._final = (self.graphs, self.cudagraph_skips)
+            self.__exit__()
+
     def __exit__(self, *exc: object) -> None:
+        self.broken.__exit__(*exc)
         for name in (_LIMIT_LOGGER, *_SKIP_LOGGERS):
             logging.getLogger(name).removeHandler(self)
         try:
@@ -94,6 +107,7 @@ class CompilerWatch(logging.Handler):
             limit = lines[0].removeprefix(_LIMIT_TEXT)
             where = next((x.partition(":")[2].strip() for x in lines if x[:9] == "function:"), "")
             self.limit = f"{limit} at {where}" if where else limit
+            self.broken.gave_up()
         elif text.startswith(_SKIP_TEXT):
             reason = text.removeprefix(_SKIP_TEXT).splitlines()[0].partition(". Found from")[0]
             if reason not in self.skip_reasons:
@@ -111,11 +125,15 @@ class CompilerWatch(logging.Handler):
     @property
     def graphs(self) -> int | None:
         """Graphs made since the watch was opened; None where that cannot be told."""
+        if self._final is not None:
+            return self._final[0]
         return _since(self._graphs_before, _counted("stats", "unique_graphs"))
 
     @property
     def cudagraph_skips(self) -> int | None:
         """How often Inductor passed over CUDA graphs since; None where that cannot be told."""
+        if self._final is not None:
+            return self._final[1]
         return _since(self._skips_before, _counted("inductor", "cudagraph_skips"))
 
     @property

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kernelcount.model import EAGER_CODE, NOT_TIMED, Note, Speed, note_codes
-from kernelcount.render import paper
+from kernelcount.render import breaks, paper
 from kernelcount.render.figures import UNDERSTATED, Figures, by_values, same_time, timed
 from kernelcount.render.wording import clean, duration, plural, prose, ratio
 
@@ -65,7 +65,7 @@ def notes(entries: Sequence[Figures]) -> list[str]:
     about: dict[str, list[str]] = {}
     for entry in entries:
         details = [note.detail for note in entry.notes if _is_left(entry, note)]
-        details += [d for d in (paper.difference(entry),) if d]
+        details += [d for d in (paper.difference(entry), breaks.line(entry)) if d]
         for detail in map(prose, details):
             names = about.setdefault(detail, [])
             names += [entry.name] if entry.name not in names else []

@@ -30,6 +30,7 @@ from kernelcount.render.wording import (
 _STYLES = {"kept": "green", "broken": "bold red", "undecided": "bold yellow"}
 _STATUS = max(map(len, _STYLES))
 _WIDEST_NAME = 24
+_LEAST_ROOM = 24  # cells for what was found; in less it would be hard to read
 _MARGIN = "  "
 
 
@@ -37,25 +38,34 @@ _MARGIN = "  "
 
 
 def figure(held: Held, value: float) -> str:
-    """A value in the unit of the limit: ``2``, ``5.0``, ``12 MB``, ``1.68x``, ``31.2 µs``."""
+    """A value in the unit of the limit: ``2``, ``5.0``, ``12 MB``, ``1.68x``, ``31.2 µs``.
+
+    It has as many digits as it takes to tell what was found from what is allowed.
+    """
+    ends = (held.bounds.low, held.bounds.high) if held.bounds else ()
+    others = [end for end in ends if end is not None and end != held.actual]
+    alike = held.actual is not None and any(
+        _rounded(held, end) == _rounded(held, held.actual) for end in others
+    )
+    return _precise(held, value) if alike else _rounded(held, value)
+
+
+def _rounded(held: Held, value: float) -> str:
     if held.unit == "ns":
         return duration(value)
     if held.unit == "x":
         return ratio(value)
     if held.unit == "bytes":
-        return (
-            f"{value:,.0f} bytes" if value == held.actual and _is_near(held) else size(int(value))
-        )
+        return size(int(value))
     if held.limit == "transfers":
         return transfers(value)
     return str(int(value)) if float(value).is_integer() else f"{value:g}"
 
 
-def _is_near(held: Held) -> bool:
-    """Whether bytes that differ would be shown alike if they were rounded."""
-    ends = (held.bounds.low, held.bounds.high) if held.bounds else ()
-    actual = held.actual or 0
-    return any(e is not None and e != actual and size(int(e)) == size(int(actual)) for e in ends)
+def _precise(held: Held, value: float) -> str:
+    if held.unit in ("bytes", "ns"):
+        return f"{value:,.0f} {'B' if held.unit == 'bytes' else 'ns'}"
+    return f"{value:.12g}{held.unit}"
 
 
 def allowed(held: Held) -> str:
@@ -135,33 +145,36 @@ def head(budgets: int, limits: int, environment: Environment | None, at: Screen)
 
 def rows(held: Sequence[Held], at: Screen) -> Iterator[Line]:
     """What is not kept, a row each with what helps to find the cause below it."""
-    shown: tuple[str, ...] = ()
+    said: set[tuple[str, ...]] = set()
     for one in held:
         if one.status == "kept" and not at.full:
             continue
         yield from _row(one, at)
-        if one.details != shown:  # what changed is said once where a limit and a lock both have it
+        if one.details not in said:  # what changed stands with a limit and with the lock
             for line in one.details:
                 text = fit(clean(line), at.width - len(_MARGIN) - _STATUS - 2)
                 yield ((f"{_MARGIN}{' ' * (_STATUS + 2)}{text}", "dim"),)
-        shown = one.details
+        said.add(one.details)
 
 
 def _row(held: Held, at: Screen) -> Iterator[Line]:
-    names = f"  {pad(target_name(held.target), at.target)}   {pad(clean(held.variant), at.variant)}"
-    start = cells(_MARGIN + names) + _STATUS + 3
-    room = max(at.width - start, NARROWEST // 2)
-    first, *rest = wrap(sentence(held), room) or [""]
+    """Status, names, what was found and where; what does not fit stands below."""
+    edge = len(_MARGIN) + _STATUS + 2
+    names = f"{pad(target_name(held.target), at.target)}   {pad(clean(held.variant), at.variant)}"
     where = clean(f"{held.file}:{held.line}")
-    beside = not rest and cells(first) + cells(where) + 3 <= room
-    text = f"{pad(first, room - cells(where))}{where}" if beside else first
+    room = at.width - edge - cells(names) - 3
     status = ((_MARGIN, ""), (pad(held.status, _STATUS), _STYLES[held.status]))
-    yield (*status, (f"{names}   {text}", ""))
-    for line in rest:
-        yield ((f"{' ' * start}{line}", ""),)
-    if not beside:
-        place = fit(where, at.width - len(_MARGIN) - _STATUS - 2)
-        yield ((f"{_MARGIN}{' ' * (_STATUS + 2)}{place}", ""),)
+    if room < _LEAST_ROOM:
+        lines = wrap(sentence(held), at.width - edge)
+        yield (*status, (f"  {fit(names, at.width - edge)}", ""))
+    else:
+        first, *rest = wrap(sentence(held), room) or [""]
+        if not rest and cells(first) + cells(where) + 3 <= room:
+            first, where = f"{pad(first, room - cells(where))}{where}", ""
+        yield (*status, (f"  {names}   {first}", ""))
+        lines = [f"{' ' * (at.width - edge - room)}{line}" for line in rest]
+    for line in (*lines, *([fit(where, at.width - edge)] if where else [])):
+        yield ((f"{' ' * edge}{line}", ""),)
 
 
 def foot(checked: Checked, at: Screen) -> list[Line]:

@@ -379,7 +379,9 @@ def _compiling(entries: Sequence[Figures]) -> list[Line]:
     if not any(p and p.compile_ns for p in prices):
         return []
     cells = tuple(duration(p.compile_ns) if p and p.compile_ns else "" for p in prices)
-    again = [p.recompiles for p in prices if p and p.recompiles]
+    # Recompilations that are known one by one are told with their guards.
+    told = any(e.capture and e.capture.recompilations for e in entries)
+    again = [] if told else [p.recompiles for p in prices if p and p.recompiles]
     return [Line("compiling", cells, plural(sum(again), "recompile") if again else "")]
 
 

@@ -22,7 +22,7 @@ from kernelcount.model import (
     Unmeasured,
     Verdict,
 )
-from kernelcount.render import counters, paper
+from kernelcount.render import breaks, counters, paper
 from kernelcount.render.figures import Figures, figures_of
 
 SCHEMA = 1
@@ -171,6 +171,7 @@ def _variant(f: Figures, report: Report) -> dict[str, Any]:
         "dram": counters.moved(f),
         **_lists(f),
         "syncs": None,
+        **breaks.document(capture),
         "remedies": _remedies(capture),
         "notes": [{"code": n.code, "detail": n.detail} for n in f.notes],
     }

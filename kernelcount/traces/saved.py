@@ -14,7 +14,9 @@ import msgspec
 from kernelcount.errors import UnreadableError
 from kernelcount.model import (
     NO_TIME,
+    Break,
     Capture,
+    Cost,
     Counters,
     Environment,
     Lane,
@@ -23,6 +25,7 @@ from kernelcount.model import (
     Outcome,
     Paper,
     Price,
+    Recompilation,
     Records,
     Remedy,
     Step,
@@ -70,6 +73,10 @@ class _Outcome(msgspec.Struct, omit_defaults=True):
     numerics: Numerics | None = None
     remedies: tuple[Remedy, ...] = ()
     counters: tuple[Counters | None, ...] = ()
+    breaks: tuple[Break, ...] | None = None
+    breaks_cost: Cost | None = None
+    recompilations: tuple[Recompilation, ...] | None = None
+    skipped_graphs: tuple[str, ...] | None = None
 
 
 class _File(msgspec.Struct):
@@ -152,6 +159,10 @@ def _packed(outcome: Outcome) -> _Outcome:
         numerics=capture.numerics,
         remedies=capture.remedies,
         counters=capture.counters,
+        breaks=capture.breaks,
+        breaks_cost=capture.breaks_cost,
+        recompilations=capture.recompilations,
+        skipped_graphs=capture.skipped_graphs,
     )
 
 
@@ -183,6 +194,10 @@ def _unpacked(saved: _Outcome) -> Outcome:
         numerics=saved.numerics,
         remedies=saved.remedies,
         counters=_counters(saved.counters, records),
+        breaks=saved.breaks,
+        breaks_cost=saved.breaks_cost,
+        recompilations=saved.recompilations,
+        skipped_graphs=saved.skipped_graphs,
     )
     if saved.reason is None:
         return capture

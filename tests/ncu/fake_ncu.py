@@ -1,7 +1,8 @@
 """A stand-in for `ncu`: runs the program, and writes a log on what the fake device launched.
 
 The log is in the format that the Nsight Compute CLI documentation describes, its figures by rule.
-``FAKE_NCU`` asks for a failure: see `FAILURES`, and in `main`.
+``FAKE_NCU`` asks for a failure: see `FAILURES`, and in `main`. Where ``FAKE_NCU_LAUNCHED`` names
+kernels (in JSON), the program is not run: these are what it would have launched.
 """
 
 import json
@@ -70,6 +71,17 @@ def log(names, metrics, passes):
     return "\n".join([*lines, *map(quoted, table(names, metrics))]) + "\n"
 
 
+def launched(program, folder):
+    """The program's exit code, and the kernels that it launches in its range."""
+    if names := os.environ.get("FAKE_NCU_LAUNCHED"):
+        (folder / "end").touch()  # the program's sign that nothing failed
+        return 0, json.loads(names)
+    with tempfile.TemporaryDirectory() as own:
+        seen = Path(own, "range")
+        code = subprocess.call(program, env={**os.environ, "KERNELCOUNT_FAKE_RANGE": str(seen)})
+        return code, json.loads(seen.read_text()) if seen.is_file() else []
+
+
 def main(arguments):
     failure = os.environ.get("FAKE_NCU", "")
     if calls := os.environ.get("FAKE_NCU_CALLS"):
@@ -85,10 +97,7 @@ def main(arguments):
         return 1
     if failure == "hang":
         time.sleep(600)
-    with tempfile.TemporaryDirectory() as folder:
-        seen = Path(folder, "range")
-        code = subprocess.call(program, env={**os.environ, "KERNELCOUNT_FAKE_RANGE": str(seen)})
-        names = json.loads(seen.read_text()) if seen.is_file() else []
+    code, names = launched(program, target.parent)
     if failure == "other":
         names = ["another", *names[1:]]
     names = [name.partition("<")[0].rpartition("::")[2] for name in names]

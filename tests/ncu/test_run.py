@@ -1,6 +1,7 @@
 """`run --ncu` from end to end, on the fake device and under a fake ncu.
 
-Each call of ncu starts a Python that imports torch, so that a test asks for little and tells much.
+Each call of ncu that runs the program starts a Python that imports torch, some four seconds' worth:
+where it is the log that matters, the fake ncu is told what the program would have launched.
 """
 
 import json
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,11 +22,15 @@ from kernelcount.traces import saved
 
 FAKE = Path(__file__).parent / "fake_ncu.py"
 TARGET = """
+    import sys
     from kernelcount.devices.fake import launch
     def f(x):
         launch("void ns::add<float>(float*)", duration_us=3.0, op="aten::add")
         launch("triton_poi_fused_0", duration_us=1.0)
 """
+LAUNCHED = ("void ns::add<float>(float*)", "triton_poi_fused_0")
+# Were it to reach stdout, there would be more than one document.
+PRINTS = '        if "pytest" not in sys.modules: print("under ncu")'
 EAGER = ("--device", "fake", "--variant", "eager", "--seconds", "0", "--no-paper", "--ncu")
 
 
@@ -33,8 +39,9 @@ def ncu(monkeypatch, tmp_path):
     """Put a fake ncu on the path; what it is called with."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    program = folder / "ncu"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "$@"\n')
+    program, played = folder / "ncu", folder / FAKE.name
+    played.symlink_to(FAKE)  # so that its processes bear the name of this folder
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{played}" "$@"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("KERNELCOUNT_FAKE_DEVICE", "1")
@@ -52,8 +59,9 @@ def ncu(monkeypatch, tmp_path):
 def run(kernelcount, target, ncu, monkeypatch):
     """Run a function of the user's with --ncu: its one variant in the JSON, and the exit code."""
 
-    def ran(text=TARGET, *flags, failure=""):
+    def ran(text=TARGET, *flags, failure="", launched=()):
         monkeypatch.setenv("FAKE_NCU", failure)
+        monkeypatch.setenv("FAKE_NCU_LAUNCHED", json.dumps(launched) if launched else "")
         spec = f"{target(text)}:f"
         code, out, err = kernelcount("run", spec, *EAGER, *flags, "--format", "json")
         assert "variants" in out, err
@@ -67,7 +75,7 @@ def notes(variant):
 
 
 def test_the_steady_call_is_run_again_and_every_kernel_has_its_counters(run, ncu, tmp_path):
-    variant, code = run(TARGET, "--save", str(tmp_path / "saved.json"))
+    variant, code = run(TARGET + PRINTS, "--save", str(tmp_path / "saved.json"))
     assert (code, variant["kernels"], variant["notes"]) == (0, 2, [])
     assert variant["dram"] == {"read": 1_600_001_024, "written": 799_997_952, "basis": "ncu"}
     assert variant["rows"][0]["counters"] == {
@@ -89,7 +97,10 @@ def test_the_steady_call_is_run_again_and_every_kernel_has_its_counters(run, ncu
     assert "group:smsp__pcsamp_warp_stall_reasons" in second[second.index("--metrics") + 1]
 
 
-def test_from_a_shell_stdout_holds_the_result_alone_whatever_the_user_prints(target, ncu):
+def test_from_a_shell_stdout_holds_the_result_alone_whatever_the_user_prints(
+    target, ncu, monkeypatch
+):
+    monkeypatch.setenv("FAKE_NCU_LAUNCHED", json.dumps(LAUNCHED))
     spec = f"{target(TARGET + '        print(1)')}:f"
     command = [sys.executable, "-m", "kernelcount", "run", spec, *EAGER, "--full"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -116,7 +127,7 @@ def test_where_counters_cannot_be_read_a_note_says_why_and_the_rest_stands(run, 
 
 
 def test_other_kernels_than_were_counted_are_not_matched(run):
-    variant, code = run(failure="other")
+    variant, code = run(failure="other", launched=LAUNCHED)
     assert (code, variant["dram"]) == (0, None)
     assert notes(variant)["ncu-differs"] == (
         "under Nsight Compute the call launched other kernels: another, triton_poi_fused_0; "
@@ -125,20 +136,14 @@ def test_other_kernels_than_were_counted_are_not_matched(run):
 
 
 def test_another_number_of_kernels_is_told(run):
-    variant, _ = run("""
-        import sys
-        from kernelcount.devices.fake import launch
-        def f(x):
-            for _ in range(2 if "pytest" in sys.modules else 3):
-                launch("k")
-    """)
+    variant, _ = run(launched=(*LAUNCHED, LAUNCHED[1]))
     assert notes(variant)["ncu-differs"].startswith(
         "under Nsight Compute the call launched 3 kernels where 2 were counted"
     )
 
 
 def test_bytes_of_several_runs_of_a_kernel_are_told(run):
-    variant, _ = run(failure="replayed")
+    variant, _ = run(failure="replayed", launched=LAUNCHED)
     assert "each kernel was run 2 times" in notes(variant)["ncu-replayed"]
     assert variant["dram"] is not None
 
@@ -156,14 +161,14 @@ def test_a_function_that_fails_there_alone_keeps_its_count(run):
     assert notes(variant)["no-counters"] == ("no counters: under ncu: raised ValueError: not twice")
 
 
-def test_one_that_hangs_is_ended_with_all_that_it_started(run, monkeypatch):
+def test_one_that_hangs_is_ended_with_all_that_it_started(run, monkeypatch, tmp_path):
     monkeypatch.setattr(process, "LONGEST", 1.0)
     began = time.monotonic()
     variant, code = run(failure="hang")
     assert time.monotonic() - began < 20
     assert (code, variant["kernels"]) == (0, 2)
     assert "no answer under ncu within 1 s" in notes(variant)["no-counters"]
-    left = subprocess.run(["pgrep", "-f", "fake_ncu.py --csv"], capture_output=True)
+    left = subprocess.run(["pgrep", "-f", f"{tmp_path}/bin/fake_ncu.py"], capture_output=True)
     assert left.stdout == b""
 
 
@@ -183,12 +188,17 @@ def test_a_function_that_launches_nothing_is_not_asked_about(run, ncu):
 
 
 def test_the_process_ends_when_its_parent_is_gone(tmp_path):
-    os.mkfifo(tmp_path / "alive")
-    alive = os.open(tmp_path / "alive", os.O_RDWR)
-    wait = f"from pathlib import Path; child._end_with(Path({str(tmp_path / 'alive')!r}))"
+    pipe = tmp_path / "alive"
+    os.mkfifo(pipe)
+    wait = f"from pathlib import Path; child._end_with(Path({str(pipe)!r}))"
     child = subprocess.Popen([sys.executable, "-c", f"from kernelcount.ncu import child; {wait}"])
+    alive, until = None, time.monotonic() + 60
+    while alive is None and time.monotonic() < until:
+        with suppress(OSError):  # nobody reads from it yet
+            alive = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        time.sleep(0.05)
     with pytest.raises(subprocess.TimeoutExpired):
-        child.wait(3)
+        child.wait(0.5)
     os.close(alive)
     assert child.wait(10) == 130
 

@@ -43,6 +43,12 @@ KEYS = {
     "rows",
     "steps",
     "syncs",
+    "graph_breaks",
+    "breaks",
+    "breaks_cost",
+    "recompiles",
+    "recompilations",
+    "skipped_cudagraphs",
     "remedies",
     "notes",
 }
@@ -140,6 +146,12 @@ def test_a_run_is_one_document_with_every_key_of_the_contract():
       ],
       "steps": [],
       "syncs": null,
+      "graph_breaks": null,
+      "breaks": null,
+      "breaks_cost": null,
+      "recompiles": null,
+      "recompilations": null,
+      "skipped_cudagraphs": null,
       "remedies": null,
       "notes": [
         {

@@ -20,9 +20,15 @@ from tests.render.test_sweep import evil, five_variants, on_paper, out_of_memory
 PLAIN = [name for name in samples.EVIL if name.isprintable()]
 
 
-def texts(report):
+@pytest.fixture(scope="module")
+def drawn():
+    """The pictures of one report, by format: each takes a third of a second."""
+    return {kind: image(sweeps.crossed(), kind) for kind in ("svg", "png")}
+
+
+def texts(svg):
     """The texts of the SVG, as a reader of XML sees them."""
-    root = ElementTree.fromstring(image(report, "svg"))
+    root = ElementTree.fromstring(svg)
     return ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
@@ -158,8 +164,8 @@ def test_times_that_are_all_the_same_still_have_axes():
     assert len(plot.ticks(bottom, top)) >= 2
 
 
-def test_the_svg_says_what_it_shows_with_units():
-    shown = texts(sweeps.crossed())
+def test_the_svg_says_what_it_shows_with_units(drawn):
+    shown = texts(drawn["svg"])
     assert "add_relu · NVIDIA H200 · torch 2.11.0" in shown
     assert "time per call, median and its 99 % interval" in shown
     assert "size, as --size has it" in shown
@@ -178,17 +184,17 @@ def test_names_in_an_svg_are_text_and_no_markup():
         for run in report.runs
     ]  # fmt: skip
     whole = sweeps.report(*runs, target=replace(sweeps.TARGET, spec=f"f.py:{samples.EVIL[3]}"))
-    shown = texts(whole)
+    svg = image(whole, "svg")
+    shown = texts(svg)
     assert {"_first", markup, "$x_2$"} <= set(shown)
     assert any(text.startswith("pwned") or "pwned" in text for text in shown)
-    assert b"<script" not in image(whole, "svg")
+    assert b"<script" not in svg
 
 
-def test_the_same_report_gives_the_same_bytes_without_a_date():
+def test_the_same_report_gives_the_same_bytes_without_a_date(drawn):
     for kind in ("svg", "png"):
-        assert image(sweeps.crossed(), kind) == image(sweeps.crossed(), kind)
-    drawn = image(sweeps.crossed(), "svg")
-    assert b"<dc:date>" not in drawn
+        assert image(sweeps.crossed(), kind) == drawn[kind]
+    assert b"<dc:date>" not in drawn["svg"]
     other = subprocess.run(
         [sys.executable, "-c",
          "import sys\n"
@@ -199,17 +205,16 @@ def test_the_same_report_gives_the_same_bytes_without_a_date():
         env={**os.environ, "PYTHONHASHSEED": "7", "MPLBACKEND": "TkAgg"},
         capture_output=True, check=True,
     )  # fmt: skip
-    assert other.stdout == drawn
+    assert other.stdout == drawn["svg"]
 
 
-def test_a_png_is_one():
-    assert image(sweeps.crossed(), "png").startswith(b"\x89PNG\r\n")
+def test_a_png_is_one(drawn):
+    assert drawn["png"].startswith(b"\x89PNG\r\n")
 
 
-def test_settings_of_the_users_neither_change_the_picture_nor_are_changed():
+def test_settings_of_the_users_neither_change_the_picture_nor_are_changed(drawn):
     import matplotlib as mpl
 
-    drawn = image(sweeps.crossed(), "svg")
     with mpl.rc_context({"font.size": 30, "text.parse_math": True}):
-        assert image(sweeps.crossed(), "svg") == drawn
+        assert image(sweeps.crossed(), "svg") == drawn["svg"]
         assert mpl.rcParams["font.size"] == 30

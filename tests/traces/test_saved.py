@@ -10,12 +10,15 @@ import pytest
 from kernelcount.errors import UnreadableError
 from kernelcount.model import (
     NO_TIME,
+    Break,
     Capture,
+    Cost,
     Counters,
     Environment,
     Lane,
     Note,
     Numerics,
+    Recompilation,
     Records,
     Remedy,
     Row,
@@ -60,6 +63,17 @@ OUTCOMES = (
     WHOLE,
     replace(WHOLE, name="counted", counters=(Counters(800, 400, 90, 0.8, 0.9, 0.1), None, None)),
     Capture("paper", basis="paper"),
+    Capture(
+        "compile",
+        breaks=(
+            Break("/a.py", 3, "f", "print", "not known", Cost(1, "2 and 1")),
+            Break("", None, "", ""),
+        ),
+        breaks_cost=Cost(None, "not known"),
+        recompilations=(Recompilation("/a.py", 2, "f", "n == 0.5"),),
+        skipped_graphs=("mutated inputs",),
+    ),
+    Capture("compile", breaks=(), recompilations=(), skipped_graphs=()),
     Unmeasured("compile", "out of memory", None, 3),
     Unmeasured("lost", "the profiler lost it", replace(WHOLE, name="lost"), 3),
     Unmeasured("raises", "the function raised", None, 2),

@@ -1,0 +1,288 @@
+"""What graph breaks cost: the kernels of a call with its breaks, and of the same as one graph.
+
+Where the host's code between the graphs asked for no value, the graphs, and the ops that ran
+between them, are put into one, in the order in which they ran: nothing that a GPU does hung on that
+code. Where it asked for one, what follows may hang on it, and Dynamo is asked to take the whole
+function into one graph, with the reading of values in it. What neither can do cannot be told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from time import perf_counter
+from typing import Any
+
+from kernelcount.errors import KernelcountError, NotMeasuredError
+from kernelcount.model import Break, Cost
+from kernelcount.paper import adapter
+from kernelcount.paper.log import Call, Log
+from kernelcount.paper.segments import Builder, Group, Recorder, Segment, Spot, view_of
+from kernelcount.paper.steps import leaves
+from kernelcount.paper.values import NoValue
+
+
+@dataclass(frozen=True)
+class Question:
+    """How a call with breaks is made once more.
+
+    `call` makes it and gives its result; `backward` goes back from the results that it is given,
+    where that was asked for; `whole` makes the call with the function as one graph. `began`: when
+    the count did, by time.perf_counter; one break after the other is looked into as long as that
+    takes no longer than all before.
+    """
+
+    call: Callable[[], Any]
+    backward: Callable[[list[Any]], None]
+    whole: Callable[[], Any]
+    dynamic: bool | None = None
+    began: float = 0.0
+
+
+@dataclass
+class Trial:
+    """Calls on paper, graphs not lowered yet: with all breaks, with none, and with one less.
+
+    `checked`: those of the same parts, each compiled by itself from what was taken down: they must
+    come to what the call itself does. `beside`: what the host's code launches that nobody counts,
+    with breaks and without. `why`: how it was done without breaks, or why it cannot be.
+    """
+
+    base: list[Call] = field(default_factory=list)
+    beside: Counter[str] = field(default_factory=Counter)
+    whole: list[Call] | None = None
+    checked: list[Call] | None = None
+    without: dict[Spot, list[Call]] = field(default_factory=dict)
+    why: str = ""
+    why_not_each: str = ""
+
+
+def tried(log: Log, question: Question) -> Trial:
+    """Make the call with and without its breaks; to be called where the card is pretended."""
+    trial = Trial()
+    recorder = Recorder()
+    try:
+        log.recorder = recorder
+        try:
+            result = question.call()  # the arguments, and ones to go back from, are made by now
+            recorder.__init__()  # type: ignore[misc]
+            trial.base, result = _noted(log, question.call)
+        finally:
+            log.recorder = None
+        trial.beside = recorder.beside
+        if recorder.depends_on_values:
+            _by_dynamo(log, question, trial, "what follows hangs on a value that is read")
+            return trial
+        try:
+            _Parts(log, question, recorder, result).put_together(trial)
+        except (Exception, NoValue) as error:  # noqa: BLE001  there is another way
+            trial.checked = None
+            trial.without.clear()
+            _by_dynamo(log, question, trial, _why(error))
+    except (Exception, NoValue) as error:  # noqa: BLE001  it costs the answer to this alone
+        trial.whole, trial.why = None, _why(error)
+    return trial
+
+
+def _why(error: BaseException) -> str:
+    ours = isinstance(error, KernelcountError | NoValue)
+    first = _first_line(error)
+    return first if ours else f"{type(error).__name__}: {first}"
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+def _noted(log: Log, call: Callable[[], Any]) -> tuple[list[Call], Any]:
+    log.calls.clear()
+    with log.opened():
+        result = call()
+    return list(log.calls), result
+
+
+def _by_dynamo(log: Log, question: Question, trial: Trial, reason: str) -> None:
+    """Have Dynamo take values, sizes and what is printed into its graph. `reason`: why that way.
+
+    Raises NotMeasuredError where it makes no one graph all the same.
+    """
+    with adapter.caches_forgotten(), adapter.values_captured():
+        try:
+            question.whole()
+        except Exception as error:
+            inner = adapter.inside_compiler(error) or error
+            said = str(inner) if isinstance(inner, KernelcountError) else _first_line(inner)
+            raise NotMeasuredError(
+                f"{reason}, and Dynamo makes no one graph of it: {said}"
+            ) from error
+        trial.whole, _ = _noted(log, question.whole)
+    trial.why = "with what is read and printed taken into the graph"
+    trial.why_not_each = reason
+
+
+class _Parts:
+    """The segments of a call, to be put together in one way or another."""
+
+    def __init__(self, log: Log, question: Question, recorder: Recorder, result: Any) -> None:
+        import torch
+
+        if recorder.trouble:
+            raise NotMeasuredError(recorder.trouble)
+        self.log, self.question, self.segments = log, question, recorder.segments
+        self.results = [t for t in leaves(result) if isinstance(t, torch.Tensor)]
+        self._compiled: dict[tuple[int, int], Any] = {}
+
+    def put_together(self, trial: Trial) -> None:
+        """As one graph, as parts again, and with each break alone mended."""
+        every = range(1, len(self.segments))
+        if not every:
+            trial.whole = trial.checked = trial.base
+            return
+        trial.whole = self._calls(())
+        trial.checked = self._calls(every)
+        spots = _spots(self.segments)
+        places = list(dict.fromkeys(s for s in spots if s is not None))
+        if len(places) < 2:  # noqa: PLR2004  one has the cost of all
+            return
+        if None in spots:
+            trial.why_not_each = "its graphs do not follow each other in one function"
+            return
+        since = perf_counter()
+        for place in places:
+            if perf_counter() - since > since - self.question.began:
+                trial.why_not_each = "to look into it would take longer than the count itself"
+                return
+            cuts = [cut for cut, spot in zip(every, spots, strict=True) if spot != place]
+            trial.without[place] = self._calls(cuts)
+
+    def _calls(self, cuts: Sequence[int]) -> list[Call]:
+        """What the call comes to where only these cuts, between segments, are left."""
+        bounds = list(pairwise((0, *cuts, len(self.segments))))
+        builders = [Builder(self.segments[start:stop]) for start, stop in bounds]
+        made = {view_of(t): t for b in builders for t in b.made}
+        ids = {id(t) for t in made.values()} | {id(t) for b in builders for t in b.made}
+
+        def known(tensor: Any) -> Any:
+            return tensor if id(tensor) in ids else made.get(view_of(tensor), tensor)
+
+        if any(
+            known(t).grad_fn is not None and id(known(t)) not in ids
+            for b in builders
+            for t in b.takes
+        ):
+            raise NotMeasuredError("a part of it takes what was made elsewhere, with gradients")
+        groups: list[Group] = []
+        needed = {id(known(t)) for t in self.results}
+        for builder in reversed(builders):
+            groups.insert(0, builder.group(needed))
+            needed |= {id(known(t)) for t in builder.takes}
+
+        def call() -> None:
+            for tensor in (t for g in groups for t in g.takes):
+                if tensor.is_leaf:
+                    tensor.grad = None
+            now: dict[int, Any] = {}
+            for bound, group in zip(bounds, groups, strict=True):
+                given = [now.get(id(known(t)), t) for t in group.takes]
+                made = self._run(bound, group, given)
+                now.update((id(t), new) for t, new in zip(group.makes, made, strict=True))
+            self.question.backward([now.get(id(known(t)), t) for t in self.results])
+
+        call()  # what compiling asks the card is none of the call's
+        return _noted(self.log, call)[0]
+
+    def _run(self, bound: tuple[int, int], group: Group, given: list[Any]) -> Any:
+        import torch
+
+        part = self.segments[slice(*bound)]
+        if len(part) < len(self.segments) and all(s.module is None for s in part):
+            with torch.set_grad_enabled(part[0].grad):
+                return group.module(*given)  # ops that run outside of any graph
+        if bound not in self._compiled:
+            self._compiled[bound] = torch.compile(
+                group.module, fullgraph=True, dynamic=self.question.dynamic
+            )
+        with torch.set_grad_enabled(self.segments[bound[0]].grad):
+            return self._compiled[bound](*given)
+
+
+def _spots(segments: Sequence[Segment]) -> list[Spot | None]:
+    """Where the graph broke at each cut; None where it did not break, but a function returned."""
+    spots: list[Spot | None] = []
+    last: Spot | None = None
+    for segment in segments[:-1]:
+        if segment.module is not None:
+            last = segment.broke
+        spots.append(last)
+    return spots
+
+
+def costs(
+    trial: Trial, breaks: Sequence[Break], lowered: Callable[[list[Call]], list[Call]]
+) -> tuple[tuple[Break, ...], Cost]:
+    """Each break with its cost, and what they cost together; to be called when all was run.
+
+    `lowered`: gives what Inductor launches for the graphs among the calls.
+    """
+    together = Cost(None, trial.why)
+    each = [together] * len(breaks)
+    try:
+        base = lowered(trial.base)
+        if trial.whole is not None:
+            if trial.checked is not None:
+                _check(trial, base, lowered(trial.checked))
+            together = _cost(trial, base, lowered(trial.whole), "the breaks", trial.why)
+            each = [_of_one(b, breaks, trial, base, lowered) for b in breaks]
+    except Exception as error:  # noqa: BLE001  it costs the answer to this alone
+        together = Cost(None, _why(error))
+        each = [together] * len(breaks)
+    if len(breaks) == 1:
+        together = replace(together, why=together.why.replace("the breaks", "the break"))
+        each = [together]
+    return tuple(replace(b, cost=c) for b, c in zip(breaks, each, strict=True)), together
+
+
+def _check(trial: Trial, base: list[Call], again: list[Call]) -> None:
+    if _kernels(base) != _kernels(again) or _open(base) - trial.beside != _open(again):
+        raise NotMeasuredError(
+            f"its parts come to {_kernels(again)} kernels when compiled by themselves, and not to "
+            f"the {_kernels(base)} of the call"
+        )
+
+
+def _of_one(
+    at: Break,
+    breaks: Sequence[Break],
+    trial: Trial,
+    base: list[Call],
+    lowered: Callable[[list[Call]], list[Call]],
+) -> Cost:
+    spot = (at.file, at.line)
+    if sum((b.file, b.line) == spot for b in breaks) > 1:
+        return Cost(None, "several breaks on one line")
+    if spot not in trial.without:
+        return Cost(None, trial.why_not_each or "no graph was parted there in the counted call")
+    return _cost(
+        trial, base, lowered(trial.without[spot]), "it", "the other breaks left as they are"
+    )
+
+
+def _cost(trial: Trial, base: list[Call], without: list[Call], what: str, how: str) -> Cost:
+    if _open(base) - trial.beside != _open(without) - trial.beside:
+        return Cost(
+            None, "calls that may launch more kernels than counted differ without the break"
+        )
+    before, after = _kernels(base), _kernels(without)
+    more = f", {how}" if how else ""
+    return Cost(before - after, f"on paper {before} with {what} and {after} without{more}")
+
+
+def _kernels(calls: Sequence[Call]) -> int:
+    return sum(call.cost.kernels for call in calls)
+
+
+def _open(calls: Sequence[Call]) -> Counter[str]:
+    """Calls of which it is not known how many kernels they launch."""
+    return Counter(call.name for call in calls if not call.cost.exact)

@@ -1,0 +1,156 @@
+"""Where graphs broke, what was compiled again, and which CUDA graphs were skipped, in words.
+
+`line` is what a screen has room for; `listing` has every one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+from typing import Any
+
+from kernelcount.model import Break, Capture, Cost, Recompilation, note_codes
+from kernelcount.render.figures import Figures
+from kernelcount.render.layout import Line, Page, fit, wrap
+from kernelcount.render.wording import clean, plural, prose
+
+_LIMIT = frozenset({"recompile-limit", "recompile-limit-in-part"})
+
+
+def line(entry: Figures) -> str:
+    """All in one line; empty where there is none.
+
+    What a note says stays there: that the recompile limit was reached, and skipped CUDA graphs.
+    """
+    capture = entry.capture
+    if capture is None:
+        return ""
+    again = () if note_codes(entry.notes) & _LIMIT else capture.recompilations or ()
+    return "; ".join(filter(None, (_broke(capture), _recompiled(again))))
+
+
+def _broke(capture: Capture) -> str:
+    breaks = capture.breaks or ()
+    if not breaks:
+        return ""
+    first = f"{_place(breaks[0])} ({clean(breaks[0].reason)})"
+    many = len(breaks) > 1
+    said = (
+        f"{len(breaks)} graph breaks, the first at {first}" if many else f"graph break at {first}"
+    )
+    if capture.on_cpu:
+        return said
+    cost = _together(capture)
+    where = "" if capture.basis == "paper" or cost.kernels is None else " on paper"
+    return f"{said}: {_costs(cost, many=many)}{where}"
+
+
+def _together(capture: Capture) -> Cost:
+    """What all breaks cost."""
+    one = capture.breaks[0].cost if capture.breaks and len(capture.breaks) == 1 else None
+    return capture.breaks_cost or one or Cost()
+
+
+def _costs(cost: Cost, *, many: bool = False) -> str:
+    """In words: ``costs 1 kernel``; ``saves`` one where there would be more without the break."""
+    if cost.kernels is None:
+        return f"cannot tell how many kernels {'they cost' if many else 'it costs'}"
+    verb = "cost" if cost.kernels >= 0 else "save"
+    amount = plural(abs(cost.kernels), "kernel") if cost.kernels else "no kernel"
+    return f"together they {verb} {amount}" if many else f"{verb}s {amount}"
+
+
+def _recompiled(again: tuple[Recompilation, ...]) -> str:
+    if not again:
+        return ""
+    last = again[-1]
+    often = "once" if len(again) == 1 else f"{len(again)} times, the last time"
+    return (
+        f"recompiled {often} since {clean(last.guard)} failed for {clean(last.function)} at "
+        f"{_file(last.file)}:{last.line}"
+    )
+
+
+def _place(at: Break) -> str:
+    return _file(at.file) if at.line is None else f"{_file(at.file)}:{at.line}"
+
+
+def _file(path: str) -> str:
+    return clean(PurePath(path).name)
+
+
+def listing(entry: Figures, page: Page) -> list[Line]:
+    """Every break with its cost and Dynamo's explanation, every recompilation with its guard."""
+    if (capture := entry.capture) is None:
+        return []
+    lines: list[Line] = []
+    for title, texts in (
+        ("graph breaks", list(_breaks(capture))),
+        ("compiled again", [_again(r) for r in capture.recompilations or ()]),
+        ("CUDA graphs skipped", [[r] for r in capture.skipped_graphs or ()]),
+    ):
+        if texts:
+            lines.append(((f"  {title}, {entry.title}", "bold"),))
+        for number, (head, *more) in enumerate(texts, 1):
+            lines.append(((fit(f"  {number:2}  {clean(head)}", page.width), ""),))
+            lines += _below(more, page)
+        if len(capture.breaks or ()) > 1 and title == "graph breaks":
+            lines += _below(["together", _told(_together(capture), many=True)], page)
+    return lines
+
+
+def _below(texts: Iterable[str], page: Page) -> list[Line]:
+    wrapped = (part for text in texts for part in wrap(clean(text), page.width - 6))
+    return [((f"      {part}", ""),) for part in wrapped]
+
+
+def _breaks(capture: Capture) -> Iterator[list[str]]:
+    breaks = capture.breaks or ()
+    for at in breaks:
+        cost = at.cost if len(breaks) > 1 else _together(capture)
+        yield [
+            f"{_place(at)}  {at.function}  {at.reason}",
+            _told(cost),
+            *filter(None, (at.explanation,)),
+        ]
+
+
+def _told(cost: Cost, *, many: bool = False) -> str:
+    return prose(": ".join(filter(None, (_costs(cost, many=many), cost.why))))
+
+
+def _again(found: Recompilation) -> list[str]:
+    return [f"{_file(found.file)}:{found.line}  {found.function}", f"failed: {found.guard}"]
+
+
+def document(capture: Capture | None) -> dict[str, Any]:
+    """For JSON; null where nothing was compiled, or where this torch does not tell."""
+    breaks = capture.breaks if capture else None
+    again = capture.recompilations if capture else None
+    skipped = capture.skipped_graphs if capture else None
+    cost = _together(capture) if capture and breaks else None
+    return {
+        "graph_breaks": None if breaks is None else len(breaks),
+        "breaks": None if breaks is None else [
+            _document(b, b.cost if len(breaks) > 1 else cost) for b in breaks
+        ],
+        "breaks_cost": cost and {"kernels": cost.kernels, "why": cost.why or None},
+        "recompiles": None if again is None else len(again),
+        "recompilations": None if again is None else [
+            {"file": r.file, "line": r.line, "function": r.function, "guard": r.guard}
+            for r in again
+        ],
+        "skipped_cudagraphs": None if skipped is None else list(skipped),
+    }  # fmt: skip
+
+
+def _document(at: Break, cost: Cost | None) -> dict[str, Any]:
+    return {
+        "file": at.file,
+        "line": at.line,
+        "function": at.function,
+        "reason": at.reason,
+        "explanation": at.explanation or None,
+        "costs_kernels": cost.kernels if cost else None,
+        "why": (cost.why if cost else "") or None,
+    }

@@ -1,0 +1,195 @@
+"""What graph breaks cost, on paper: small functions whose kernels can be counted by hand."""
+
+import pytest
+import torch
+
+from kernelcount.model import Cost
+from kernelcount.paper import adapter, whole
+
+CODE = """
+    def prints(a, b):
+        c = a + b
+        print("", end="")
+        return c.relu()
+
+    def twice(a, b):
+        c = a + b
+        print("", end="")
+        c = c.relu()
+        torch._dynamo.graph_break()
+        return c * 2
+
+    def inner(a):
+        a = a + 1
+        print("", end="")
+        return a * 2
+
+    def asks(a, b):
+        return inner(a * b) + b
+
+    def loops(a):
+        for _ in range(3):
+            a = a + 1
+            print("", end="")
+        return a * 2
+
+    @torch.compiler.disable
+    def apart(a):
+        return a.sin()
+
+    def calls(a):
+        return apart(a + 1) * 2
+
+    def product(a, b):
+        c = a @ b
+        print("", end="")
+        return c.relu()
+
+    def reads(a):
+        return torch.relu(a / (a.abs().max().item() + 1)) - 0.5
+
+    def reads_last(a):
+        return (a + 1).sum().item()
+
+    def branches(a, b):
+        c = a + b
+        if c.sum() > 0:
+            c = c * 2
+        return c.relu()
+
+    def casts(a, b):
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            c = a @ b
+            print("here")
+            return c + 1
+
+    def unlike(a, tag=[""]):
+        tag[0] += "t"
+        a = a + len(tag[0])
+        print("", end="")
+        return a * 2
+
+    def unbroken(a, b):
+        return (a + b).relu()
+"""
+SQUARE = ("f32[64,64]", "f32[64,64]")
+
+
+@pytest.fixture
+def compiled(count, target):
+    """The outcome of one function of CODE, compiled on paper."""
+    path = target(CODE)
+
+    def counted(name, variant="compile", **options):
+        return count(f"{path}:{name}", variant, device="paper", **options)[variant]
+
+    return counted
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "kernels", "cost"),
+    [
+        ("prints", {}, 2, 1),  # add | relu; in one graph one kernel
+        ("asks", {}, 4, 3),  # mul | add | mul | add
+        ("loops", {}, 4, 3),  # the function is given up, and runs op by op
+        ("calls", {}, 3, 2),  # add | sin, outside of any graph | mul
+        ("product", {"inputs": SQUARE}, 2, 0),  # a library call takes no relu in
+        ("prints", {"backward": True}, 3, 1),  # relu has a gradient to work out
+        ("reads_last", {}, 2, 0),  # nothing comes after the break
+        ("casts", {"inputs": SQUARE}, 4, 0),  # two casts, the product, add
+    ],
+)
+def test_a_break_costs_what_the_same_as_one_graph_saves(compiled, name, options, kernels, cost):
+    capture = compiled(name, **options)
+    (found,) = capture.breaks
+    assert capture.count("kernel") == kernels
+    assert (found.cost.kernels, capture.breaks_cost.kernels) == (cost, cost)
+    assert f"on paper {kernels} with the break and {kernels - cost} without" in found.cost.why
+
+
+def test_of_two_breaks_it_is_told_what_each_costs_and_both_together(compiled):
+    capture = compiled("twice")
+    assert [b.cost.kernels for b in capture.breaks] == [1, 1]
+    assert capture.breaks_cost == Cost(2, "on paper 3 with the breaks and 1 without")
+
+
+def test_where_a_value_is_read_the_reading_stays(compiled):
+    capture = compiled("reads")
+    assert capture.breaks_cost.kernels == 0
+    assert capture.breaks_cost.why.endswith("with what is read and printed taken into the graph")
+
+
+def test_of_a_branch_on_a_value_it_cannot_be_told(compiled):
+    capture = compiled("branches")
+    (found,) = capture.breaks
+    assert found.reason == "branch on a tensor's value"
+    assert found.cost.kernels is None
+    assert "hangs on a value" in found.cost.why
+    assert "Data-dependent branching" in found.cost.why
+
+
+def test_at_the_recompile_limit_what_runs_is_eager_code_and_not_the_breaks(compiled):
+    with torch._dynamo.config.patch(recompile_limit=2):
+        capture = compiled("unlike")
+    assert capture.breaks_cost.kernels is None
+    assert "recompile_limit" in capture.breaks_cost.why
+
+
+@pytest.mark.parametrize(
+    ("variant", "why"),
+    [
+        ("compile:max-autotune", "autotuning"),
+        ("compile:backend=eager", "only Inductor's kernels are counted"),
+    ],
+)
+def test_of_what_paper_does_not_follow_it_cannot_be_told(compiled, variant, why):
+    capture = compiled("prints", variant)
+    assert len(capture.breaks) == 1
+    assert capture.breaks_cost.kernels is None
+    assert why in capture.breaks_cost.why
+
+
+def test_without_a_break_nothing_is_tried(compiled, monkeypatch):
+    monkeypatch.setattr(whole, "tried", None)
+    capture = compiled("unbroken")
+    assert (capture.breaks, capture.breaks_cost) == ((), None)
+
+
+def test_parts_that_come_to_something_else_are_not_believed(compiled, monkeypatch):
+    monkeypatch.setattr(whole, "_kernels", id)
+    capture = compiled("prints")
+    assert capture.breaks_cost.kernels is None
+    assert "when compiled by themselves" in capture.breaks_cost.why
+
+
+def test_an_error_costs_the_answer_alone(compiled, monkeypatch):
+    def fails(*_):
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(whole, "_Parts", fails)
+    monkeypatch.setattr(whole, "_by_dynamo", fails)
+    capture = compiled("prints")
+    assert capture.count("kernel") == 2
+    assert capture.breaks_cost == Cost(None, "ValueError: no such thing")
+
+
+def test_eager_code_has_no_breaks_to_tell_of(count, target):
+    capture = count(f"{target(CODE)}:prints", "eager", device="paper")["eager"]
+    assert (capture.breaks, capture.recompilations) == (None, None)
+
+
+def test_dynamos_graphs_say_where_they_broke_off():
+    places = []
+
+    def backend(graph, _):
+        places.append(adapter.broke_at(graph))
+        return graph
+
+    def broken(x):
+        x = x + 1
+        torch._dynamo.graph_break()
+        return x * 2
+
+    torch.compile(broken, backend=backend)(torch.ones(4))
+    line = broken.__code__.co_firstlineno + 2
+    assert places == [(__file__, line), None]
