@@ -19,8 +19,10 @@ from kernelcount.model import (
     Capture,
     Checked,
     Environment,
+    Fusion,
     Job,
     Outcome,
+    Provenance,
     Rates,
     Report,
     Run,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from kernelcount.model import Diagnosis
     from kernelcount.runners import Results, Runner
 
+_NO_LINES = "lines are told by the count on paper, and there is none of this"
 _PAPER_HAS_NONE = "on paper nothing takes time: --device names a GPU, or cpu"
 _LONGEST_TIMEOUT = 1e9  # seconds; more is no number to wait for
 
@@ -120,6 +123,7 @@ def _run(
 ) -> Run:
     from kernelcount import comparison
 
+    outcomes = [_sourced(o, b) for o, b in zip(outcomes, besides, strict=True)]
     base = outcomes[0]
     speeds = [
         comparison.speed(base, other)
@@ -129,7 +133,36 @@ def _run(
     ]
     outcomes = [comparison.with_costs(o, b) for o, b in zip(outcomes, besides, strict=True)]
     verdicts = [_verdict(o, b, rates) for o, b in zip(outcomes, besides, strict=True)]
-    return Run(tuple(outcomes), size, tuple(besides), tuple(speeds), tuple(verdicts))
+    fusions = [_fusion(base, other) for other in outcomes]
+    return Run(
+        tuple(outcomes), size, tuple(besides), tuple(speeds), tuple(verdicts), tuple(fusions)
+    )
+
+
+def _sourced(outcome: Outcome, beside: Beside | None) -> Outcome:
+    """The outcome with the lines that its records come from, or with the reason why not."""
+    from kernelcount import sources
+
+    if not isinstance(outcome, Capture) or outcome.on_cpu:
+        return outcome
+    known = outcome.provenance
+    if known is None and beside is not None:
+        known = beside.provenance
+        if isinstance(beside.outcome, Unmeasured):
+            known = Provenance(unknown=f"not counted on paper: {beside.outcome.reason}")
+    known = known or Provenance(unknown=_NO_LINES)
+    return replace(outcome, provenance=sources.relative(known, Path.cwd()))
+
+
+def _fusion(base: Outcome, other: Outcome) -> Fusion | None:
+    """Which eager kernels those of a compiled variant replace; None where there are not both."""
+    from kernelcount import fusion, variants
+
+    if not isinstance(base, Capture) or not isinstance(other, Capture) or base.on_cpu:
+        return None
+    if variants.parse(base.name).kind != "eager" or variants.parse(other.name).kind != "compile":
+        return None
+    return fusion.align(base, other)
 
 
 def _verdict(
@@ -433,6 +466,7 @@ def check(
 ) -> Checked:
     """Hold budgets against what is counted by one of `runners`' functions, or `warm.in_fork`.
 
+    By `runners.in_process` the targets share this process, and what one of them does to it.
     `shown` is told what came of each as soon as it is known. `beside` makes what counts on paper
     beside a GPU, for limits that only paper can tell; None: those stay undecided there.
 
@@ -443,6 +477,10 @@ def check(
 
     options = options or checking.Options()
     for budget in held:
+        try:
+            check_job(checking.job_of(budget, checking.Options()))
+        except UsageError as error:
+            raise budget.place.error(str(error)) from None
         check_job(checking.job_of(budget, options))
 
     def count(job: Job, modelled: bool) -> tuple[Report, tuple[str, ...]]:

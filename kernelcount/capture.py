@@ -298,8 +298,10 @@ def _measure_on_paper(
         watch.close()
         asked = watch.broken.breaks and _why_not_asked(this) is None
         trial = gpu.without_breaks(_question(this, function, began)) if asked else None
-    records, paper, noted = gpu.counted()
-    capture = Capture(variant.name, records=records, basis="paper", paper=paper)
+    records, paper, noted, provenance = gpu.counted()
+    capture = Capture(
+        variant.name, records=records, basis="paper", paper=paper, provenance=provenance
+    )
     steady = _Steady(capture, not compiled, [_work_done(capture)], compiled)
     if trial is not None:
         steady.costs = gpu.costs(trial, watch.broken.breaks or ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from pathlib import Path
 
 from kernelcount import rules
 from kernelcount.budget import Budget
@@ -167,8 +168,21 @@ def _limit(
         "high": reading.high if noisy and reading.high < inf else None,
         "why": _why(status, reading, outcome),
         "basis": outcome.basis,
+        "details": _causes(outcome) if status == "broken" else (),
     }
     return budget.held(limit.place, limit.variant, limit.name, status, **more)
+
+
+def _causes(capture: Capture) -> tuple[str, ...]:
+    """What torch.compile did that may be why a limit is broken, a line each."""
+    found = [
+        f"graph break at {Path(b.file).name}:{b.line} ({b.reason})" for b in capture.breaks or ()
+    ]
+    found += [
+        f"recompiled since {r.guard} failed at {Path(r.file).name}:{r.line}"
+        for r in capture.recompilations or ()
+    ]
+    return tuple(found)
 
 
 def _rounded(reading: Reading, digits: int | None) -> Reading:

@@ -27,6 +27,7 @@ from kernelcount.model import (
     Unmeasured,
     Work,
 )
+from kernelcount.sources import joined
 
 # Inductor names its kernels so on every GPU: torch/_inductor/codegen/triton.py.
 _GENERATED = "triton_"
@@ -83,6 +84,7 @@ def beside(measured: Capture, paper: Outcome) -> Beside:
         ),
         same_calls=all(n in own or (n != GENERATED and 0 < expected[n] < seen[n]) for n in names),
         ledger=ledger(measured, paper, calls),
+        provenance=joined(measured, paper, calls),
     )
 
 

@@ -154,7 +154,7 @@ class Locks:
         rows: list[Held] = []
         changes: dict[str, tuple[str, ...]] = {}
         for variant, outcome in zip(budget.variants, report.runs[0].outcomes, strict=True):
-            inputs = report.target.inputs if several and report.target else ()
+            inputs = _told_apart(budget, report) if several else ()
             entry = entry_of(budget.target, variant, outcome, inputs)
             if isinstance(entry, str):
                 lock.unseen.append((budget.target, variant, entry))
@@ -170,7 +170,8 @@ class Locks:
                 rows.append(_recorded(budget, lock, variant, change, entry))
         for row in held:
             broken = row.status == "broken"
-            yield replace(row, details=changes.get(row.variant, ())) if broken else row
+            changed_so = changes.get(row.variant, ()) if broken else ()
+            yield replace(row, details=(*changed_so, *row.details))
         yield from rows
 
     def notes(self, *, update: bool) -> Iterator[Note]:
@@ -201,6 +202,15 @@ class Locks:
             news = sum(e not in known for e in lock.seen)
             written.append(f"{path}: {news} of {len(lock.seen)} entries are new or changed")
         return tuple(written), tuple(unwritten)
+
+
+def _told_apart(budget: Budget, report: Report) -> tuple[str, ...]:
+    """How a budget calls its target, where others call it too."""
+    job = budget.job
+    asked = (("backward", job.backward), ("no_grad", job.no_grad), ("eval", job.evaluate))
+    maker = [f"inputs={Path(job.maker).name}"] if job.maker else []
+    given = report.target.inputs if report.target else ()
+    return (*given, *maker, *(word for word, wanted in asked if wanted))
 
 
 def _unknown(

@@ -130,6 +130,7 @@ class Records:
 
     A trace of a million kernels stays at some 30 bytes a record: `work` and `lane` index the
     tables `works` and `lanes`; `start_ns` and `duration_ns` hold `NO_TIME` where there is none.
+    `call`: what is the same for records that one call of an op launched; empty: it is not known.
     """
 
     works: tuple[Work, ...] = ()
@@ -138,6 +139,7 @@ class Records:
     lane: array[int] = field(default_factory=lambda: array("i"))
     start_ns: array[int] = field(default_factory=lambda: array("q"))
     duration_ns: array[int] = field(default_factory=lambda: array("q"))
+    call: array[int] = field(default_factory=lambda: array("q"), compare=False)
 
     def __len__(self) -> int:
         return len(self.work)
@@ -420,6 +422,77 @@ class Numerics:
     ) = None
 
 
+Phase = Literal["forward", "backward", "optimizer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of code. `file` is absolute, or relative to the current folder where inside it."""
+
+    file: str
+    line: int
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """One op of the user's code, which a kernel computes by itself or together with others.
+
+    `op` as it is dispatched below autograd, without overload: ``add``; `place`: the user's line,
+    for a backward op that of the forward; None: not known. `module`: the path of the innermost
+    `nn.Module` in the outermost. `number`: how many ops that are alike in all that came before it.
+    """
+
+    op: str
+    place: Place | None = None
+    module: str | None = None
+    phase: Phase = "forward"
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Why a kernel was not fused with a neighbour, `kernel`.
+
+    `code` is one of `fusion.REASONS`; `said`: Inductor's own words, where it gave any.
+    """
+
+    code: str
+    kernel: str = ""
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where one record comes from: the ops that it computes, and when.
+
+    `graph`: the number of the compiled graph that it is of, None for eager code. `library`: a
+    compiled graph calls a library for it. `apart`: why it is not one kernel with what it shares
+    data with. `attention`: the backend that ran, ``flash``, ``efficient``, ``cudnn`` or ``math``.
+    """
+
+    origins: tuple[Origin, ...] = ()
+    phase: Phase | None = None
+    graph: int | None = None
+    library: bool = False
+    apart: tuple[Apart, ...] = ()
+    attention: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where the records of a capture come from, by a call of its own that nothing was timed in.
+
+    `sources`: one for each record, in order; None where it is not known. `traced`: the lines of the
+    graphs that were compiled, whether or not a kernel computes anything of them. `unknown`: why
+    nothing is known, or not all.
+    """
+
+    sources: tuple[Source | None, ...] = ()
+    traced: tuple[Place, ...] = ()
+    unknown: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Remedy:
     """A known remedy, tried on the user's function beside the variant whose capture holds it.
@@ -474,7 +547,8 @@ class Capture:
     `price`: what came before the steady calls; `peak_memory`: bytes that a call holds at its peak
     above its inputs; `numerics`: its results beside the first variant's; `remedies`: what was tried
     to make it faster, empty where that was not asked. `counters`: what Nsight Compute says of each
-    record, None where it was not matched; empty where it was not asked. `breaks` and
+    record, None where it was not matched; empty where it was not asked. `provenance`: which lines
+    the records come from; None: nobody has looked. `breaks` and
     `recompilations` of torch.compile, and `skipped_graphs`: why Inductor did without CUDA graphs;
     None where nothing was compiled, or it cannot be told. `breaks_cost`: what all breaks cost
     together.
@@ -498,6 +572,7 @@ class Capture:
     numerics: Numerics | None = None
     remedies: tuple[Remedy, ...] = ()
     counters: tuple[Counters | None, ...] = ()
+    provenance: Provenance | None = None
     breaks: tuple[Break, ...] | None = None
     breaks_cost: Cost | None = None
     recompilations: tuple[Recompilation, ...] | None = None
@@ -609,6 +684,38 @@ Outcome = Capture | Unmeasured
 
 
 @dataclass(frozen=True, slots=True)
+class Fused:
+    """One record of a compiled variant, and the eager records that it replaces, by their places.
+
+    `by_line`: those of them that only the line and the module connect with it, and not the op.
+    `alone`: why it replaces no more than one, by a code of `fusion.REASONS`.
+    """
+
+    record: int
+    replaces: tuple[int, ...] = ()
+    by_line: tuple[int, ...] = ()
+    alone: Apart | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """Which eager records each record of `variant` replaces, aligned by what they compute.
+
+    `left`: eager records that none replaces, with a code of `fusion.REASONS`, ``unknown`` where
+    nothing says why. `matched` of the `total` eager kernels are replaced, or left for a known
+    reason. `unknown`: why not all is known.
+    """
+
+    variant: str
+    base: str
+    kernels: tuple[Fused, ...] = ()
+    left: tuple[tuple[int, str], ...] = ()
+    matched: int = 0
+    total: int = 0
+    unknown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """Kernels of one call, `name`, that were measured and that paper has; `detail` in words."""
 
@@ -625,13 +732,15 @@ class Beside:
     `same_calls`: the same was called, only that calls of a library, or of somebody's own ops,
     launch more kernels than paper can know; then the bytes that paper models are those of what ran.
     `ledger`: the records that were measured, those that one call on paper stands for beyond doubt
-    with its bytes and operations; None where there are none.
+    with its bytes and operations; None where there are none. `provenance`: where the records come
+    from, as far as paper says.
     """
 
     outcome: Outcome
     differences: tuple[Difference, ...] = ()
     same_calls: bool = False
     ledger: Records | None = None
+    provenance: Provenance | None = None
 
     @property
     def kernels(self) -> int | None:
@@ -654,6 +763,7 @@ class Job:
     timing may take at each size, 0 for none. `reference`: whether results are held against float64;
     `cold`: whether no cache may hold the arguments of timed calls; `remedy`: whether remedies are
     tried. `gpu`: the card that paper is for. `ncu`: whether Nsight Compute is asked, too.
+    `explain`: whether more may be done than a plain run does, to tell why.
     """
 
     spec: str
@@ -675,6 +785,7 @@ class Job:
     remedy: bool = False
     traces: tuple[str, ...] = ()
     ncu: bool = False
+    explain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -683,7 +794,7 @@ class Run:
 
     `besides`: what paper says of each outcome, in their order, and `speeds`: how the time of each
     compares with that of the first; `verdicts`: what holds each back; empty where that was not
-    asked.
+    asked. `fusions`: which eager kernels each compiled variant's replace.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -691,6 +802,7 @@ class Run:
     besides: tuple[Beside | None, ...] = ()
     speeds: tuple[Speed | None, ...] = ()
     verdicts: tuple[Verdict | None, ...] = ()
+    fusions: tuple[Fusion | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

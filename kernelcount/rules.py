@@ -17,6 +17,7 @@ from kernelcount.model import Beside, Bounds, Capture, Outcome, Paper, Status, n
 
 _NOTHING_RAN = "needs a GPU"
 _NO_KERNELS = "no GPU was involved"
+_NOT_COMPILED = "nothing is compiled, or this torch does not tell what is"
 
 DOUBTED = ("incomplete", "doubtful-values", "late-environment", "unstable")
 """Notes which say that another count would be right, or as right."""
@@ -221,12 +222,8 @@ def _number_of(attribute: str, unknown: str) -> Callable[[Counted], Reading]:
 
 
 def _recompiles(counted: Counted) -> Reading:
-    price = counted.capture.price
-    if price is None:
-        return _unknown(_NOTHING_RAN if counted.capture.basis == "paper" else "no call was timed")
-    if price.recompiles is None:
-        return _unknown("nothing is compiled, or this torch does not tell what is")
-    return _exactly(price.recompiles)
+    again = counted.capture.recompilations
+    return _unknown(_NOT_COMPILED) if again is None else _exactly(len(again))
 
 
 def _peak_memory(counted: Counted) -> Reading:
@@ -308,9 +305,9 @@ RULES: dict[str, Rule] = {
                       modelled=True),
     "bytes": Rule("bytes read and written", _bytes, "bytes", modelled=True),
     "graph_breaks": Rule("breaks in the compiled code",
-                         _number_of("breaks", "not looked for"),
+                         _number_of("breaks", _NOT_COMPILED),
                          of_record=False),
-    "recompiles": Rule("graphs compiled after the first call", _recompiles, of_record=False),
+    "recompiles": Rule("functions compiled once more", _recompiles, of_record=False),
     "syncs": Rule("waits of the CPU for the GPU", _number_of("syncs", "not looked for"),
                   of_record=False),
     "peak_memory": Rule("bytes held at the peak, above the inputs", _peak_memory, "bytes",

@@ -470,6 +470,7 @@ class Settled:
             _picked(timeline.lane, order),
             _picked(timeline.start, order),
             _picked(timeline.duration, order),
+            _picked(timeline.external, order) if len(timeline.labels) else array("q"),
         )
 
     def _labels(self, order: Sequence[int]) -> Iterator[Label | None]:

@@ -119,6 +119,8 @@ def _serve() -> None:
     os.environ[boot.PACKAGE] = str(Path(kernelcount.__file__).parent)
     # Asked whether there is a GPU, torch starts none then.
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    # Nor do the threads and processes that compile for Inductor begin, which no fork would have.
+    os.environ["TORCH_WARM_POOL"] = "0"
     os.dup2(2, 1)  # stdout is the parent's alone: whoever reads it must come to its end
     os.chdir("/")  # a random.py in the current folder would break the server
     try:

@@ -10,7 +10,18 @@ from kernelcount import app, budgets, checking, locks
 from kernelcount.checking import Options
 from kernelcount.errors import Interrupted, NotMeasuredError, UsageError
 from kernelcount.lockfile import Entry
-from kernelcount.model import Beside, Capture, Environment, Note, Paper, Target, Timing, Unmeasured
+from kernelcount.model import (
+    Beside,
+    Break,
+    Capture,
+    Environment,
+    Note,
+    Paper,
+    Recompilation,
+    Target,
+    Timing,
+    Unmeasured,
+)
 
 EAGER = capture("eager", ("add", "kernel", "add", 100), ("relu", "kernel", "relu", 90))
 FUSION = capture("compile", (FUSED, "kernel", None, 100))
@@ -166,6 +177,20 @@ def test_code_that_ran_as_eager_is_named_where_a_limit_is_broken(check):
     assert held.why == note.detail
 
 
+def test_what_torch_compile_did_stands_with_a_limit_that_is_broken(check):
+    found = replace(
+        FUSION,
+        breaks=(Break("/home/me/t.py", 3, "f", "print"),),
+        recompilations=(Recompilation("/home/me/t.py", 1, "f", "n == 2"),),
+    )
+    kept, broken = check("budget: {compile: {kernels: 1, graph_breaks: 0}}", found).held
+    assert broken.details == (
+        "graph break at t.py:3 (print)",
+        "recompiled since n == 2 failed at t.py:1",
+    )
+    assert (kept.details, broken.actual) == ((), 1)
+
+
 def test_calls_are_timed_and_paper_is_asked_only_where_a_limit_is_about_it(check):
     options = Options(seconds=2.0, timeout=9.0)
     check("budget: {eager: {kernels: 2}}", EAGER, options=options)
@@ -203,6 +228,12 @@ def test_options_that_are_not_what_they_must_be_are_refused_before_anything_is_c
         app.check(budgets.load(()), None, None, Options(device="cda"))
     with pytest.raises(UsageError, match="write a number of seconds above 0"):
         app.check(budgets.load(()), None, None, Options(timeout=0))
+
+
+def test_what_excludes_each_other_in_a_budget_is_named_with_its_place(check):
+    Path("b.yaml").write_text("target: t.py:f\nbackward: true\nno_grad: true\n" + BOTH)
+    with pytest.raises(UsageError, match=r"b\.yaml:1:1: --backward and --no-grad exclude"):
+        app.check(budgets.load(()), None, None)
 
 
 # ── lock files ───────────────────────────────────────────────────────────────────────────────────
@@ -290,6 +321,14 @@ def test_two_budgets_of_one_target_are_told_apart_by_their_arguments(check):
     text = f"- {{target: 't.py:f', {BOTH.strip()}}}\n- {{target: 't.py:f', {BOTH.strip()}}}\n"
     update(check, EAGER, FUSION, text=text)
     assert Path("kernelcount.lock").read_text().count('inputs: ["f32[8]"]') == 2
+
+
+def test_a_call_that_goes_backward_is_another(check):
+    one = "target: t.py:f\n  budget: {eager: {kernels: 2}}\n"
+    update(check, EAGER, text=f"- {one}- {one}  backward: true\n")
+    lock = Path("kernelcount.lock").read_text()
+    assert 'inputs: ["f32[8]"]' in lock
+    assert 'inputs: ["f32[8]", backward]' in lock
 
 
 def test_a_lock_file_that_is_none_is_refused_before_anything_is_counted(check):

@@ -9,6 +9,7 @@ from kernelcount import rules
 from kernelcount.model import (
     Beside,
     Bounds,
+    Break,
     Capture,
     Difference,
     Environment,
@@ -16,7 +17,7 @@ from kernelcount.model import (
     Note,
     Numerics,
     Paper,
-    Price,
+    Recompilation,
     Records,
     Timing,
     Unmeasured,
@@ -123,7 +124,7 @@ def test_what_may_be_more_on_paper_is_a_lower_bound():
 
 def test_what_paper_does_not_see_is_unknown():
     assert "library calls" in unknown("fills", on_paper("kernel"))
-    for name in ("launches", "recompiles", "peak_memory", "speedup", "call_time", "kernel_time"):
+    for name in ("launches", "peak_memory", "speedup", "call_time", "kernel_time"):
         over = on_paper() if name == "speedup" else None
         assert unknown(name, on_paper("kernel"), over=over) == "needs a GPU"
 
@@ -179,15 +180,15 @@ def test_the_bytes_of_somebodys_own_op_are_an_upper_bound():
     assert rules.status(reading, Bounds(3, 3)) == "undecided"
 
 
-def test_what_was_not_looked_for_is_unknown():
-    for name in ("graph_breaks", "syncs"):
-        if not hasattr(capture(), {"graph_breaks": "breaks"}.get(name, name)):
-            assert unknown(name, capture("kernel")) == "not looked for"
-
-
-def test_recompiles_are_those_after_the_first_call():
-    assert exact("recompiles", capture(price=Price(1, 2, 3))) == 3
-    assert "nothing is compiled" in unknown("recompiles", capture(price=Price(1)))
+def test_breaks_and_recompilations_are_those_of_what_was_compiled():
+    found = capture(
+        breaks=(Break("a.py", 1, "f", "print"),),
+        recompilations=(Recompilation("a.py", 1, "f", "n"),),
+    )
+    assert (exact("graph_breaks", found), exact("recompiles", found)) == (1, 1)
+    assert exact("graph_breaks", capture(breaks=())) == 0
+    for name in ("graph_breaks", "recompiles"):
+        assert "nothing is compiled" in unknown(name, capture())
 
 
 def test_a_time_is_as_wide_as_its_noise():

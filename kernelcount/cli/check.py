@@ -99,6 +99,7 @@ class _Screen:
         self.at = render.screen([*limits, *empty], page["width"], full=full)
         self.colour, self.line = page["colour"], line
         self.begun = self.rows = False
+        self.where: Any = None
         self.counts = (len(budgets), sum(len(b.limits) for b in budgets))
 
     def tell(self, _: Checked, said: tuple[str, ...]) -> None:
@@ -117,6 +118,9 @@ class _Screen:
         self.tell(checked, said)
         if not self.begun:
             self._write(render.head(*self.counts, checked.environment, self.at))
+        elif checked.environment not in (None, self.where):
+            self._write(render.elsewhere(checked.environment, self.at))
+        self.where = checked.environment or self.where
         rows = list(render.rows(checked.held, self.at))
         self._write(rows)
         self.begun, self.rows = True, self.rows or bool(rows)

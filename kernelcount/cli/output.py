@@ -40,7 +40,13 @@ def have_standard_streams() -> None:
 
 
 def show(
-    answer: Answer, form: str, output: Path | None, *, full: bool = False, plotted: bool = False
+    answer: Answer,
+    form: str,
+    output: Path | None,
+    *,
+    full: bool = False,
+    explain: bool = False,
+    plotted: bool = False,
 ) -> NoReturn:
     """Print the report, or write it to `output`; say the rest on stderr; exit with its code.
 
@@ -49,7 +55,8 @@ def show(
     from kernelcount.render import render
 
     colour = form == "table" and output is None and _colour()
-    text = render(answer.report, format=form, width=_width(output), colour=colour, full=full)
+    options = {"colour": colour, "full": full, "explain": explain}
+    text = render(answer.report, format=form, width=_width(output), **options)
     if output is not None:
         try:
             output.write_text(text, encoding="utf-8", errors="replace")

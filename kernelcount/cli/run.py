@@ -106,6 +106,10 @@ def run(
         bool,
         typer.Option("--ncu", help="Ask Nsight Compute for DRAM bytes, occupancy and stalls, too."),
     ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Source lines, what was fused with what, and why not more."),
+    ] = False,
     full: Annotated[bool, typer.Option("--full", help="All kernels, by their full names.")] = False,
 ) -> None:
     """Count a function's kernels, eager beside torch.compile."""
@@ -143,6 +147,7 @@ def run(
             remedy=remedy,
             traces=app.trace_files(trace.absolute(), names, sizes) if trace else (),
             ncu=ncu,
+            explain=explain,
         )
         app.check_plot(plot, job, form)
         with out.status() as progress, OnPaper(job) as beside:
@@ -151,4 +156,4 @@ def run(
         out.fail(error, form, "run")
     answer = app.save(answer, save) if save else answer
     answer = app.draw(answer, drawn) if drawn else answer
-    out.show(answer, form, output, full=full, plotted=plot == "-")
+    out.show(answer, form, output, full=full, explain=explain, plotted=plot == "-")

@@ -84,11 +84,20 @@ def made_for(capability: Capability) -> Any:
                 query, key, value, _padded(mask, query, key), sums, dropout_p, is_causal,
                 scale=scale,
             )[0]  # fmt: skip
-        return aten._scaled_dot_product_attention_math.default(
-            query, key, value, mask, dropout_p, is_causal, None, scale=scale, enable_gqa=enable_gqa
-        )[0]
+        return by_math(query, key, value, mask, dropout_p, is_causal, scale, enable_gqa)
 
     return attend
+
+
+def by_math(  # its frame tells whose ops the products and the softmax are
+    query: Any, key: Any, value: Any, mask: Any, dropout: float, causal: bool, scale: Any, gqa: bool
+) -> Any:
+    """Attention made of products and a softmax."""
+    import torch
+
+    return torch.ops.aten._scaled_dot_product_attention_math.default(
+        query, key, value, mask, dropout, causal, None, scale=scale, enable_gqa=gqa
+    )[0]
 
 
 def _flash(query: Any, key: Any, value: Any, dropout: float, causal: bool, scale: Any) -> Any:

@@ -11,13 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from kernelcount.paper import adapter, flops, host, rules, wrapper
+from kernelcount.model import Place
+from kernelcount.paper import adapter, flops, host, origins, parts, rules, wrapper
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call, Log, call_of
 from kernelcount.paper.mode import op_of
 from kernelcount.paper.places import STAND_IN, device_of, is_on
+from kernelcount.paper.traced import placed
 
 GPU_IN_GRAPHS = "cpu"
 HOST_IN_GRAPHS = "meta"
@@ -32,11 +35,20 @@ _TO_LOWER = {GPU_IN_GRAPHS: "cuda:0", "cuda": "cuda:0", HOST_IN_GRAPHS: "cpu"}
 
 @dataclass
 class Graph:
-    """A graph that Inductor is to lower, with its example inputs and options."""
+    """A graph that Inductor is to lower, with its example inputs and options.
+
+    `family`: the graph of Dynamo's that it is of, as its forward or its backward.
+    """
 
     module: Any
     inputs: list[Any]
     options: dict[str, Any]
+    family: int = 0
+
+    @property
+    def is_backward(self) -> bool:
+        """Whether it is that of a backward pass."""
+        return bool(self.options.get("is_backward"))
 
 
 Scalars = dict[int, Any]
@@ -50,6 +62,8 @@ class Compiler:
     log: Log
     graphs: list[Graph] = field(default_factory=list)
     _stage: str = STAND_IN
+    traced: dict[Place, None] = field(default_factory=dict)
+    _families: int = 0
     _originals: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     _scalars: Scalars = field(default_factory=dict)
     _written: dict[int, tuple[list[Call], Counter[str]]] = field(default_factory=dict)
@@ -67,6 +81,7 @@ class Compiler:
             adapter.optimizers_on_gpu(is_on),
             adapter.composite(op, attention),
             adapter.inductor_replaced(self.backend),
+            origins.replacements_noted(),
         ):
             yield
 
@@ -74,6 +89,8 @@ class Compiler:
         """What torch.compile calls with each graph."""
         mode = adapter.fake_mode_of(inputs)
         original, graph = graph, adapter.copied(graph)
+        self.traced |= dict.fromkeys(parts.traced_lines(graph))
+        self._families += 1
         part = host.take_out(graph)
         self._place_attributes(graph)
         _place(graph.graph, _TO_GRAPHS)
@@ -81,7 +98,7 @@ class Compiler:
         examples = [*inputs, *(part.examples if part else ())]
         placed = [self._placed_input(value, mode) for value in examples]
         with self._at(GPU_IN_GRAPHS):
-            compiled = adapter.compile_with(graph, placed, self._take)
+            compiled = adapter.compile_with(graph, placed, partial(self._take, self._families))
 
         def run(*args: Any) -> Any:
             return compiled(*args, *(part.results(args) if part else ()))
@@ -132,9 +149,9 @@ class Compiler:
             self._scalars[adapter.unique_id(fake)] = fake
         return fake.requires_grad_(value.requires_grad)
 
-    def _take(self, module: Any, inputs: list[Any], options: dict[str, Any]) -> Any:
+    def _take(self, family: int, module: Any, inputs: list[Any], options: dict[str, Any]) -> Any:
         index = len(self.graphs)
-        self.graphs.append(Graph(module, inputs, options))
+        self.graphs.append(Graph(module, inputs, options, family))
 
         def run(args: list[Any]) -> Any:
             self.log.note_graph(index)
@@ -151,6 +168,7 @@ class Compiler:
         calls a library for them or writes a kernel.
         """
         written, calls = self._written, list[Call]()
+        made: Counter[int] = Counter()
         done = flops.total(call.flops for call in noted)
         for call in noted:
             if call.graph is None:
@@ -159,9 +177,21 @@ class Compiler:
             if call.graph not in written:
                 with self._at(""):
                     written[call.graph] = _lower(self.graphs[call.graph], card, self._scalars)
-            calls += written[call.graph][0]
+            family = (self.graphs[call.graph].family, made[call.graph])
+            calls += _of_one_call(written[call.graph][0], call, sum(made.values()), family)
+            made[call.graph] += 1
             done += written[call.graph][1]
         return calls, done
+
+
+def _of_one_call(
+    written: Sequence[Call], call: Call, number: int, family: tuple[int, ...]
+) -> Iterator[Call]:
+    """What a graph launches, as one call of it does: the `number`-th of all calls of graphs."""
+    site = next((op.place for op in call.ops), None)
+    for made in written:
+        where = made.where and replace(made.where, graph=number)
+        yield replace(made, ops=placed(made.ops, site, family), where=where)
 
 
 def _place(graph: Any, places: dict[str, str]) -> None:
@@ -217,14 +247,16 @@ def _lower(graph: Graph, card: Card, scalars: Scalars) -> tuple[list[Call], Coun
     """What Inductor would launch for a graph on the card, and the operations of its ops."""
     with adapter.believed_in(card), adapter.inductor_settings(_nothing):
         module, inputs = _retargeted(graph, scalars)
-        written = adapter.lower(module, inputs, graph.options)
+        sources = parts.Parts(module, backward=graph.is_backward)
+        with origins.watched() as watch:
+            written = adapter.lower(module, inputs, graph.options)
     found = wrapper.calls(written.code)
     ops = _Ops(module, card.name)
     done = flops.total(flops.of(op, card) for op in ops.all())
     scalars_of_host = {n.name for n in module.graph.find_nodes(op="placeholder") if _is_host(n)}
     calls = [
-        made
-        for call in found
+        replace(made, ops=own, where=where)
+        for call, (own, where) in zip(found, sources.found(watch, written.code, found), strict=True)
         if call.name.removesuffix(".item") not in scalars_of_host
         and (made := _made(call, ops)) is not None
     ]

@@ -8,17 +8,42 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kernelcount.errors import KernelcountError, NotMeasuredError
-from kernelcount.model import NO_TIME, Break, Cost, Environment, Lane, Note, Paper, Records, Work
-from kernelcount.paper import adapter, atlas, bounds, cards, composites, cuda, pretend, whole
+from kernelcount.model import (
+    NO_TIME,
+    Break,
+    Cost,
+    Environment,
+    Lane,
+    Note,
+    Paper,
+    Place,
+    Provenance,
+    Records,
+    Source,
+    Work,
+)
+from kernelcount.paper import (
+    adapter,
+    atlas,
+    bounds,
+    cards,
+    composites,
+    cuda,
+    origins,
+    pretend,
+    whole,
+)
 from kernelcount.paper.cards import Card
 from kernelcount.paper.compiled import Compiler
 from kernelcount.paper.log import Call, Log
 from kernelcount.paper.mode import make
 from kernelcount.paper.scene import Scene
+from kernelcount.paper.traced import Numbering
 from kernelcount.paper.values import NoValue, Values
 
 # What Dynamo and Inductor read once, as they are imported: torch/_dynamo/config.py and
@@ -49,6 +74,7 @@ class PretendedGpu:
         self._asked: str | None = None
         self._late: list[str] = []
         self._counted: list[Call] = []
+        self._traced: tuple[Place, ...] = ()
         self._unit, self._floor = 0, 0
 
     def missing(self) -> str | None:
@@ -132,9 +158,10 @@ class PretendedGpu:
                 self._log.note_open(doubt)
         self._unit, self._floor = ends.floor(result)
         self._counted = list(self._log.calls)
+        self._traced = tuple(self._compiler.traced)
 
-    def counted(self) -> tuple[Records, Paper, list[Note]]:
-        """What the last call launched; to be called when `prepare` is over.
+    def counted(self) -> tuple[Records, Paper, list[Note], Provenance]:
+        """What the last call launched, and which lines; to be called when `prepare` is over.
 
         Raises NotMeasuredError where Inductor, or something else of the call, is not followed.
         """
@@ -155,7 +182,9 @@ class PretendedGpu:
             tensor_cores=tuple(p for p in sorted(done) if p in self.card.limits.tensor_cores),
             own=tuple(_own(c) for c in calls if c.own),
         )
-        return _records(calls), paper, [*_notes(calls), *self.value_notes(), *self._told()]
+        notes = [*_notes(calls), *self.value_notes(), *self._told()]
+        known = Provenance(_sources(calls), self._traced, origins.lacking())
+        return _records(calls), paper, notes, known
 
     def without_breaks(self, question: whole.Question) -> whole.Trial:
         """Make the call that was counted as one graph, too; to be called inside `prepare`."""
@@ -264,6 +293,15 @@ def _records(calls: Iterable[Call]) -> Records:
     untimed = array("q", [NO_TIME]) * n
     lanes = (Lane("0", "paper"),)
     return Records(tuple(works), lanes, index, array("i", [0]) * n, untimed, untimed)
+
+
+def _sources(calls: Iterable[Call]) -> tuple[Source | None, ...]:
+    """Where each of the records comes from, in their order."""
+    numbering, sources = Numbering(), list[Source | None]()
+    for call in calls:
+        source = call.where and replace(call.where, origins=numbering.origins(call.ops))
+        sources += [source] * (call.cost.kernels + call.cost.copies)
+    return tuple(sources)
 
 
 def _own(call: Call) -> Work:

@@ -8,9 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from kernelcount.model import Source
 from kernelcount.paper import atlas, cards, flops, rules
 from kernelcount.paper.flops import Flops
 from kernelcount.paper.places import STAND_IN, is_on
+from kernelcount.paper.sources import Sources
+from kernelcount.paper.traced import Traced
 from kernelcount.paper.traffic import traffic
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ class Call:
     instead of all the rest. `source`: where a count that no rule knows is from. `unknown`: nobody
     knows what the call does. `flops`: its operations and their precision, None where there is no
     formula for them. `own`: it is somebody's own op, which moves at most all that it is given.
+    `ops` of the user's code are what it computes, and `where` says when, and as a part of what.
     """
 
     name: str
@@ -39,6 +43,8 @@ class Call:
     apart: bool = True
     flops: Flops | None = None
     own: bool = False
+    ops: tuple[Traced, ...] = ()
+    where: Source | None = None
 
 
 class Log:
@@ -53,6 +59,7 @@ class Log:
         self.calls: list[Call] = []
         self.is_open = False
         self._inside: list[Flops | None] | None = None
+        self.sources = Sources()
 
     @contextmanager
     def opened(self, *, to: bool = True) -> Iterator[None]:
@@ -75,12 +82,18 @@ class Log:
         finally:
             self._inside = before
 
+    def saw(self) -> None:
+        """An op is dispatched; to be told of each, also of those that launch nothing."""
+        if self.is_open:
+            self.sources.saw()
+
     def note_op(self, op: rules.Op, known: flops.Flops | None = None) -> None:
         """Note an op, if it launches anything. `known`: its operations, where no formula is."""
         if self._inside is not None and not self.is_open:
             self._inside.append(flops.of(op, cards.CARDS[self.card]))
         if self.is_open and (call := call_of(op, self.card)) is not None:
-            self.calls.append(replace(call, flops=known) if known else call)
+            ops, where = self.sources.of(op.name)
+            self.calls.append(replace(call, flops=known or call.flops, ops=ops, where=where))
 
     def note_open(self, what: str) -> None:
         """Note what launches kernels that nobody counts here."""
@@ -92,7 +105,9 @@ class Log:
     def note_graph(self, index: int) -> None:
         """Note that a compiled graph is called."""
         if self.is_open:
-            self.calls.append(Call("graph", graph=index))
+            self.sources.saw()  # of the node that goes through its backward
+            ops, where = self.sources.of("graph")
+            self.calls.append(Call("graph", graph=index, ops=ops, where=where))
 
 
 def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:

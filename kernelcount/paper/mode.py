@@ -85,6 +85,7 @@ class _Run:
 
     def result(self) -> Any:
         """What the op gives."""
+        self.log.saw()
         if not self._is_ours():
             if adapter.is_mutable(self.func):
                 self.values.keep(self._changed())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 Kind = Literal["generated", "library", "copy", "sync", "branch", "unknown"]
@@ -19,11 +19,12 @@ Kind = Literal["generated", "library", "copy", "sync", "branch", "unknown"]
 class Call:
     """A call that puts something on the GPU, or may. `name` is as the code has it.
 
-    `branch`: it is made in some cases only, or many times.
+    `branch`: it is made in some cases only, or many times. `line`: where in the code it stands.
     """
 
     kind: Kind
     name: str
+    line: int = field(default=0, compare=False)
 
 
 # They check, slice, allocate, free, or talk to the host: nothing runs on a GPU. From
@@ -64,7 +65,8 @@ def calls(code: str) -> list[Call]:
                 call = Call("branch", call.name)
             if call is not None:
                 found.append((node.lineno, node.col_offset, call))
-    return [call for _, _, call in sorted(found, key=lambda item: item[:2])]
+    ordered = sorted(found, key=lambda item: item[:2])
+    return [replace(call, line=line) for line, _, call in ordered]
 
 
 def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:

@@ -22,9 +22,9 @@ class Format:
 
 
 FORMATS: dict[str, Format] = {
-    "table": Format("for a person at a terminal", ("width", "colour", "full")),
+    "table": Format("for a person at a terminal", ("width", "colour", "full", "explain")),
     "json": Format("everything, for programs"),
-    "markdown": Format("for a pull request or an issue", ("full",)),
+    "markdown": Format("for a pull request or an issue", ("full", "explain")),
     "csv": Format("a line for each variant, for a spreadsheet"),
 }
 
@@ -36,6 +36,7 @@ def render(
     width: int = 80,
     colour: bool = False,
     full: bool = False,
+    explain: bool = False,
 ) -> str:
     """Turn the report into text in one of `FORMATS`, ended by a newline.
 
@@ -43,7 +44,7 @@ def render(
     """
     if format not in FORMATS:
         raise UsageError(f"There is no format {format!r}. Choose one of: {', '.join(FORMATS)}.")
-    given = {"width": width, "colour": colour, "full": full}
+    given = {"width": width, "colour": colour, "full": full, "explain": explain}
     module = import_module(f"{__name__}.{format}")
     text: str = module.render(report, **{k: given[k] for k in FORMATS[format].options})
     return text

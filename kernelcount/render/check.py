@@ -143,18 +143,23 @@ def head(budgets: int, limits: int, environment: Environment | None, at: Screen)
     return [*(((line, "bold"),) for line in wrap(said, at.width)), ()]
 
 
+def elsewhere(environment: Environment, at: Screen) -> list[Line]:
+    """Where those that follow are checked, which is not where those before them were."""
+    return [((line, "bold"),) for line in wrap(setting(environment), at.width)]
+
+
 def rows(held: Sequence[Held], at: Screen) -> Iterator[Line]:
     """What is not kept, a row each with what helps to find the cause below it."""
-    said: set[tuple[str, ...]] = set()
+    said: set[str] = set()
     for one in held:
         if one.status == "kept" and not at.full:
             continue
         yield from _row(one, at)
-        if one.details not in said:  # what changed stands with a limit and with the lock
-            for line in one.details:
+        for line in one.details:
+            if line not in said:  # what changed stands with a limit and with the lock
                 text = fit(clean(line), at.width - len(_MARGIN) - _STATUS - 2)
                 yield ((f"{_MARGIN}{' ' * (_STATUS + 2)}{text}", "dim"),)
-        said.add(one.details)
+        said.update(one.details)
 
 
 def _row(held: Held, at: Screen) -> Iterator[Line]:

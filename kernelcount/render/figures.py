@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from math import ceil
 from statistics import median
 
+from kernelcount import sources
 from kernelcount.details import Detail, of_rows
 from kernelcount.model import (
     EAGER_CODE,
     Beside,
     Capture,
     Environment,
+    Fusion,
     Note,
     Numerics,
     Outcome,
@@ -31,6 +33,7 @@ from kernelcount.model import (
 )
 from kernelcount.noise import SAME_TIME
 from kernelcount.render.wording import clean, duration, percent, plural, ratio, setting, size
+from kernelcount.sources import Key, OfRow
 
 UNDERSTATED = frozenset({"incomplete", "generated-unknown"})
 """Notes which say that more ran than was counted, or may have."""
@@ -46,7 +49,8 @@ class Figures:
     `capture` holds what was recorded, be it in part; times are in nanoseconds. `untimed` kernels
     are counted, and left out of the times. `aten` and `generated` replace all other counts where
     CPU operations were counted. `beside` is what paper says of what was measured, `speed` how its
-    time compares with that of the first variant, `verdict` what holds it back.
+    time compares with that of the first variant, `verdict` what holds it back, `fusion` which
+    eager kernels its own replace.
     """
 
     name: str
@@ -66,6 +70,7 @@ class Figures:
     beside: Beside | None = None
     speed: Speed | None = None
     verdict: Verdict | None = None
+    fusion: Fusion | None = None
 
     @property
     def title(self) -> str:
@@ -81,6 +86,11 @@ class Figures:
     def details(self) -> tuple[Detail, ...]:
         """What stands behind each row, in their order."""
         return of_rows(self.capture) if self.capture else ()
+
+    @property
+    def origins(self) -> dict[Key, OfRow]:
+        """Where each row comes from, by what tells rows apart."""
+        return sources.of_rows(self.capture) if self.capture else {}
 
     @property
     def on_cpu(self) -> bool:
@@ -163,11 +173,12 @@ def figures_of(run: Run) -> list[Figures]:
         run.besides or nothing,
         run.speeds or nothing,
         run.verdicts or nothing,
+        run.fusions or nothing,
         strict=True,
     )
     return [
-        replace(_with(figures(o), beside), speed=speed, verdict=verdict)
-        for o, beside, speed, verdict in all_of
+        replace(_with(figures(o), beside), speed=speed, verdict=verdict, fusion=fusion)
+        for o, beside, speed, verdict, fusion in all_of
     ]
 
 

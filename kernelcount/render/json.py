@@ -22,7 +22,7 @@ from kernelcount.model import (
     Unmeasured,
     Verdict,
 )
-from kernelcount.render import breaks, counters, paper
+from kernelcount.render import breaks, counters, fusion, lines, paper
 from kernelcount.render.figures import Figures, figures_of
 
 SCHEMA = 1
@@ -53,13 +53,15 @@ def render(report: Report) -> str:
             {
                 "size": size,
                 "floor": _floor(of_size),
-                "variants": [_variant(f, report) for f in of_size],
+                "variants": [_variant(f, report, of_size[0]) for f in of_size],
             }
             for size, of_size in entries
         ]
         document["crossovers"] = [_crossover(c) for c in report.crossovers]
     else:
-        document["variants"] = [_variant(f, report) for _, of_size in entries for f in of_size]
+        document["variants"] = [
+            _variant(f, report, of_size[0]) for _, of_size in entries for f in of_size
+        ]
     failed = [o for o in report.outcomes if isinstance(o, Unmeasured) and o.code == USAGE]
     if failed and report.exit_code == USAGE:
         document["error"] = {"code": USAGE, "message": f"{failed[0].name}: {failed[0].reason}"}
@@ -147,8 +149,11 @@ def _verdict(found: Verdict, size: int | None) -> dict[str, Any]:
     }
 
 
-def _variant(f: Figures, report: Report) -> dict[str, Any]:
-    """One entry of ``variants``. Null under ``syncs`` and ``bytes`` means: not looked for."""
+def _variant(f: Figures, report: Report, base: Figures) -> dict[str, Any]:
+    """One entry of ``variants``. Null under ``syncs`` and ``bytes`` means: not looked for.
+
+    `base`: the first variant, whose kernels those of the others replace.
+    """
     capture = f.capture
     entry: dict[str, Any] = {
         "name": f.name,
@@ -170,6 +175,9 @@ def _variant(f: Figures, report: Report) -> dict[str, Any]:
         **_on_paper(f),
         "dram": counters.moved(f),
         **_lists(f),
+        "fusion": fusion.document(f, base.capture),
+        "aligned": fusion.matched(f.fusion),
+        "lines_unknown": _lines_unknown(capture),
         "syncs": None,
         **breaks.document(capture),
         "remedies": _remedies(capture),
@@ -178,6 +186,12 @@ def _variant(f: Figures, report: Report) -> dict[str, Any]:
     if capture and capture.environment not in (report.environment, Environment()):
         entry["environment"] = _environment(capture.environment)
     return entry
+
+
+def _lines_unknown(capture: Capture | None) -> str | None:
+    """Why the source lines of some records are null, or of all; null where nobody looked."""
+    known = capture.provenance if capture else None
+    return known.unknown or None if known else None
 
 
 def _remedies(capture: Capture | None) -> list[dict[str, Any]] | None:
@@ -329,6 +343,7 @@ def _bytes(read: int, written: int, *, at_most: bool) -> dict[str, Any]:
 def _lists(f: Figures) -> dict[str, Any]:
     """Show what stands behind the counts: devices, rows in the order they first ran, steps."""
     devices = f.capture.devices() if f.capture else {}
+    origins = f.origins
     steps = f.capture.steps if f.capture else ()
     return {
         "devices": {
@@ -348,6 +363,7 @@ def _lists(f: Figures) -> dict[str, Any]:
                 "bytes": _moved(row),
                 "flops": row.flops,
                 **counters.document(detail),
+                **lines.document(origins.get(lines.key(row))),
             }
             for row, detail in zip(f.rows, f.details, strict=True)
         ],

@@ -20,10 +20,19 @@ _BREAK = re.compile(r"(?<!\d) | (?!(?:s|ms|µs|ns)\b)")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What the caller asked of the screen: its width in cells, and whether to leave nothing out."""
+    """What the caller asked of the screen: its width in cells, and whether to leave nothing out.
+
+    `explain`: all rows, in the order in which they first ran, and the sections of `explain`.
+    """
 
     width: int
     full: bool
+    explain: bool = False
+
+    @property
+    def every(self) -> bool:
+        """Whether all rows are listed."""
+        return self.full or self.explain
 
 
 def cells(text: str) -> int:

@@ -8,7 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from kernelcount.model import Report
 from kernelcount.render import remedies, sweep
 from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
+from kernelcount.render.explain import sections
 from kernelcount.render.figures import Figures, figures, listed, side_by_side
+from kernelcount.render.layout import WIDEST, Page
+from kernelcount.render.lines import key, numbered, replaced, said
 from kernelcount.render.listing import figure_of, heading_of
 from kernelcount.render.verdict import sentences
 from kernelcount.render.wording import caption, clean, left_out, setting, target_name
@@ -21,12 +24,16 @@ _MARKUP = re.compile(
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
 
 
-def render(report: Report, *, full: bool = False) -> str:
-    """Write a report as Markdown; `full` lists all kernels by their complete names."""
+def render(report: Report, *, full: bool = False, explain: bool = False) -> str:
+    """Write a report as Markdown; `full` lists all kernels by their complete names.
+
+    `explain` adds what `explain.SECTIONS` tell.
+    """
+    page = Page(WIDEST, full, explain)
     if report.command == "read":
-        blocks = _read(report, full)
+        blocks = _read(report, page)
     else:
-        blocks = _sweep(report, full) if len(report.runs) > 1 else _run(report, full)
+        blocks = _sweep(report, page) if len(report.runs) > 1 else _run(report, page)
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -36,16 +43,16 @@ def escape(text: str) -> str:
     return re.sub("[&<>@]", lambda match: _HTML[match[0]], text)
 
 
-def _run(report: Report, full: bool) -> Iterator[str]:
+def _run(report: Report, page: Page) -> Iterator[str]:
     target = report.target
     runs = sweep.sized(report)
     given = ", ".join(target.inputs) if target and runs else ""
     yield _head(report, given, [e for _, entries in runs for e in entries])
     for _, entries in runs:
-        yield from _block(answer_run(entries), entries, full)
+        yield from _block(answer_run(entries), entries, page)
 
 
-def _sweep(report: Report, full: bool) -> Iterator[str]:
+def _sweep(report: Report, page: Page) -> Iterator[str]:
     """One target at several sizes: a table of them all, and with `full` each by itself."""
     runs = sweep.sized(report)
     every = [e for _, entries in runs for e in entries]
@@ -53,11 +60,11 @@ def _sweep(report: Report, full: bool) -> Iterator[str]:
     yield from _said(sweep.statements(report, runs))
     if (sheet := sweep.sheet(runs)) is not None:
         yield _sheet(sheet)
-    for run, entries in runs if full else ():
+    for run, entries in runs if page.every else ():
         yield f"### size {sweep.named([run.size])}"
-        yield from _block(answer_run(entries), entries, full)
-    yield "" if full else "\n".join(f"- {escape(note)}" for note in sweep.notes(runs))
-    if any(e.on_paper for e in every) and not full:
+        yield from _block(answer_run(entries), entries, page)
+    yield "" if page.every else "\n".join(f"- {escape(note)}" for note in sweep.notes(runs))
+    if any(e.on_paper for e in every) and not page.every:
         yield escape(legend(every))
 
 
@@ -68,29 +75,32 @@ def _head(report: Report, given: str, entries: Sequence[Figures]) -> str:
     return " · ".join(part for part in (name, escape(given), escape(where)) if part)
 
 
-def _read(report: Report, full: bool) -> Iterator[str]:
+def _read(report: Report, page: Page) -> Iterator[str]:
     for outcome in report.outcomes:
         entry = figures(outcome)
         where = escape(entry.where(report.environment))
         yield f"### {escape(entry.name)}" + (f" · {where}" if where else "")
-        yield from _block(answer_read(entry), [entry], full)
+        yield from _block(answer_read(entry), [entry], page)
 
 
-def _block(said: Iterable[Statement], entries: Sequence[Figures], full: bool) -> Iterator[str]:
+def _block(
+    statements: Iterable[Statement], entries: Sequence[Figures], page: Page
+) -> Iterator[str]:
     """Yield what is said, the figures, what ran, and the notes."""
-    yield from _said(said)
+    yield from _said(statements)
     if any(e.capture for e in entries):
         yield _figures(entries)
-    yield _ran(entries, full)
+    yield _ran(entries, page)
     yield from _remedies(entries)
+    yield from _explained(entries, page)
     yield "\n".join(f"- {escape(note)}" for note in notes(entries))
     yield " ".join(map(escape, sentences(entries)))
     if any(e.on_paper for e in entries):
         yield escape(legend(entries))
 
 
-def _said(said: Iterable[Statement]) -> Iterator[str]:
-    for statement in said:
+def _said(statements: Iterable[Statement]) -> Iterator[str]:
+    for statement in statements:
         yield f"**{escape(statement.text)}**" if statement.loud else escape(statement.text)
 
 
@@ -122,23 +132,39 @@ def _figures(entries: Sequence[Figures]) -> str:
     return _table([[escape(cell) for cell in row] for row in rows], "l" + "r" * len(entries))
 
 
-def _ran(entries: Sequence[Figures], full: bool) -> str:
+def _ran(entries: Sequence[Figures], page: Page) -> str:
     """List what each variant ran; a variant that is alone is not named again in each row."""
-    rows = [["variant", "name", "count", heading_of(entries[0], repeated=False) or "time"]]
+    rows = [["variant", "name", "count", heading_of(entries[0], repeated=False) or "time", "line"]]
+    numbers = numbered(listed(entries[0].rows, full=page.every)[0])
     for entry in entries:
         title = escape(entry.title)
-        shown, rest = listed(entry.rows, full=full)
+        shown, rest = listed(entry.rows, full=page.every)
+        origins, instead = entry.origins, replaced(entry, entries[0], numbers)
         for row in shown:
-            label, name = caption(row, full=full)
+            label, name = caption(row, full=page.full)
             code = f"<code>{escape(name)}</code>"
             named = f"{escape(label)} {code}" if label else code
-            rows.append([title, named, str(row.count), escape(figure_of(row, entry))])
+            line = said(origins.get(key(row)), row.label or "")
+            line += f" ({instead[key(row)]})" if key(row) in instead else ""
+            figure = escape(figure_of(row, entry))
+            rows.append([title, named, str(row.count), figure, escape(line.strip())])
         if rest:
-            rows.append([title, escape(left_out(rest)), "", ""])
+            rows.append([title, escape(left_out(rest)), "", "", ""])
     if len(rows) == 1:
         return ""
+    if not any(row[-1] for row in rows[1:]):
+        rows = [row[:-1] for row in rows]
     alone = len(entries) == 1
     return _table([row[1:] for row in rows] if alone else rows, "lrr" if alone else "llrr")
+
+
+def _explained(entries: Sequence[Figures], page: Page) -> Iterator[str]:
+    """Yield what ``--explain`` adds, section by section."""
+    for found in sections(entries) if page.explain else ():
+        yield f"**{escape(found.title)}**"
+        if found.rows:
+            yield _table([[escape(cell) for cell in row] for row in found.rows], found.align)
+        yield "\n".join(f"- {escape(text)}" for text in found.closing)
 
 
 def _remedies(entries: Sequence[Figures]) -> Iterator[str]:

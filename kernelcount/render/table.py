@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from kernelcount.model import Report
 from kernelcount.render import breaks, listing, remedies, sheet, sweep
 from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
+from kernelcount.render.explain import sections, shown
 from kernelcount.render.figures import (
     LISTED,
     Figures,
     figures,
     figures_of,
+    listed,
     same_rows,
     side_by_side,
 )
@@ -28,6 +30,7 @@ from kernelcount.render.layout import (
     paint,
     wrap,
 )
+from kernelcount.render.lines import numbered, replaced
 from kernelcount.render.verdict import sentences
 from kernelcount.render.wording import clean, setting, target_name
 
@@ -37,12 +40,20 @@ _TITLE = 36
 _BLANK: Line = ()
 
 
-def render(report: Report, *, width: int = 80, colour: bool = False, full: bool = False) -> str:
+def render(
+    report: Report,
+    *,
+    width: int = 80,
+    colour: bool = False,
+    full: bool = False,
+    explain: bool = False,
+) -> str:
     """Show a report on a terminal of `width` cells, of which at most 120 are used.
 
-    `full` lists all kernels by their complete names, in the order in which they first ran.
+    `full` lists all kernels by their complete names, in the order in which they first ran;
+    `explain` lists them in that order, too, and adds what `explain.SECTIONS` tell.
     """
-    page = Page(max(NARROWEST, min(width, WIDEST)), full)
+    page = Page(max(NARROWEST, min(width, WIDEST)), full, explain)
     if report.command == "read":
         blocks = _read(report, page)
     elif len(report.runs) > 1:
@@ -61,8 +72,9 @@ def _run(report: Report, page: Page) -> Iterator[list[Line]]:
         yield _statements(answer_run(entries), page)
         yield _figures(entries, page)
         yield _ran(entries, page)
-        yield from (breaks.listing(e, page) for e in entries if page.full)
+        yield from (breaks.listing(e, page) for e in entries if page.every)
         yield from _remedies(entries, page)
+        yield from _explained(entries, page)
         yield _notes(entries, page)
         yield _legend(entries, page)
         yield _verdicts(entries, page)
@@ -99,12 +111,13 @@ def _sweep(report: Report, page: Page) -> Iterator[list[Line]]:
     known: set[str] = set()
     for run, entries in runs:
         at = f"size {sweep.named([run.size])}"
-        if page.full:
+        if page.every:
             yield [((at, "bold"),), *_figures(entries, page)]
             yield _ran(entries, page, at=f", {at}")
+            yield from _explained(entries, page)
         yield from _remedies(entries, page, at=f", {at}", known=known)
     yield _noted(sweep.notes(runs), page)
-    more = "" if page.full or not any(e.rows for e in every) else sweep.MORE
+    more = "" if page.every or not any(e.rows for e in every) else sweep.MORE
     yield _dim(" ".join(filter(None, (legend(every), more))), page)
 
 
@@ -176,13 +189,21 @@ def _ran(entries: Sequence[Figures], page: Page, *, at: str = "") -> list[Line]:
     """List what each variant ran. Eager code that ran under another name is not listed twice."""
     lines: list[Line] = []
     base = entries[0]
+    numbers = numbered(listed(base.rows, full=page.every)[0])
     for entry in entries:
         again = entry is not base and entry.eager_code and same_rows(base, entry)
         if again and not page.full:
             lines.append(((f"  {entry.title}{at}", "bold"), (f"   as {clean(base.name)}", "")))
         else:
-            lines += listing.ran(f"{entry.title}{at}", entry, page)
+            instead = replaced(entry, base, numbers)
+            lines += listing.ran(f"{entry.title}{at}", entry, page, instead)
     return lines
+
+
+def _explained(entries: Sequence[Figures], page: Page) -> Iterator[list[Line]]:
+    """What ``--explain`` adds, section by section."""
+    for found in sections(entries) if page.explain else ():
+        yield shown(found, page)
 
 
 def _remedies(

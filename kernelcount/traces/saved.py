@@ -25,6 +25,7 @@ from kernelcount.model import (
     Outcome,
     Paper,
     Price,
+    Provenance,
     Recompilation,
     Records,
     Remedy,
@@ -42,13 +43,14 @@ KEY = "kernelcount_capture"
 HEAD = f'{{"{KEY}":'.encode()
 
 
-class _Records(msgspec.Struct):
+class _Records(msgspec.Struct, omit_defaults=True):
     works: tuple[Work, ...]
     lanes: tuple[Lane, ...]
     work: list[int]
     lane: list[int]
     start_ns: list[int | None]
     duration_ns: list[int | None]
+    call: list[int] = []
 
 
 class _Outcome(msgspec.Struct, omit_defaults=True):
@@ -73,6 +75,7 @@ class _Outcome(msgspec.Struct, omit_defaults=True):
     numerics: Numerics | None = None
     remedies: tuple[Remedy, ...] = ()
     counters: tuple[Counters | None, ...] = ()
+    provenance: Provenance | None = None
     breaks: tuple[Break, ...] | None = None
     breaks_cost: Cost | None = None
     recompilations: tuple[Recompilation, ...] | None = None
@@ -144,6 +147,7 @@ def _packed(outcome: Outcome) -> _Outcome:
             r.lane.tolist(),
             [None if t == NO_TIME else t for t in r.start_ns],
             [None if t == NO_TIME else t for t in r.duration_ns],
+            r.call.tolist(),
         ),
         launches=capture.launches,
         graph_launches=capture.graph_launches,
@@ -159,6 +163,7 @@ def _packed(outcome: Outcome) -> _Outcome:
         numerics=capture.numerics,
         remedies=capture.remedies,
         counters=capture.counters,
+        provenance=capture.provenance,
         breaks=capture.breaks,
         breaks_cost=capture.breaks_cost,
         recompilations=capture.recompilations,
@@ -194,6 +199,7 @@ def _unpacked(saved: _Outcome) -> Outcome:
         numerics=saved.numerics,
         remedies=saved.remedies,
         counters=_counters(saved.counters, records),
+        provenance=_provenance(saved.provenance, records),
         breaks=saved.breaks,
         breaks_cost=saved.breaks_cost,
         recompilations=saved.recompilations,
@@ -219,11 +225,20 @@ def _counters(saved: tuple[Counters | None, ...], records: Records) -> tuple[Cou
     return saved
 
 
+def _provenance(saved: Provenance | None, records: Records) -> Provenance | None:
+    """The provenance again. Raises IndexError where its sources are not one for each record."""
+    if saved is not None and saved.sources and len(saved.sources) != len(records):
+        raise IndexError("the sources are not one for each record")
+    return saved
+
+
 def _columns(saved: _Records) -> Records:
     """The columns again. Raises IndexError where an index or a length does not fit."""
     n = len(saved.work)
     if {len(saved.lane), len(saved.start_ns), len(saved.duration_ns)} != {n}:
         raise IndexError("the columns are not of one length")
+    if saved.call and len(saved.call) != n:
+        raise IndexError("the calls are not one for each record")
     for column, table in ((saved.work, saved.works), (saved.lane, saved.lanes)):
         if column and not 0 <= min(column) <= max(column) < len(table):
             raise IndexError("a record names what is not in its table")
@@ -234,4 +249,5 @@ def _columns(saved: _Records) -> Records:
         array("i", saved.lane),
         array("q", [NO_TIME if t is None else t for t in saved.start_ns]),
         array("q", [NO_TIME if t is None else max(t, 0) for t in saved.duration_ns]),
+        array("q", saved.call),
     )

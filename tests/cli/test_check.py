@@ -29,7 +29,7 @@ def test_what_is_kept_exits_0_and_is_one_line(check):
     code, out, _ = check("budget: {eager: {generated: 0}}")
     assert code == 0
     head, blank, total = out.splitlines()
-    assert head.startswith("1 budget, 1 limit · CPU · torch ")
+    assert head.startswith("1 budget, 1 limit · ")
     assert (blank, total) == ("", "1 kept, 0 broken")
 
 
@@ -117,6 +117,23 @@ def test_results_are_shown_as_they_come(check, monkeypatch):
     one = "- {target: 'users.py:f', size: 8, device: cpu, budget: {eager: {generated: 1}}}\n"
     check(one * 2)
     assert [text.count("broken ") for text in written] == [0, 1, 1, 0]
+
+
+def test_where_another_budget_is_checked_elsewhere_it_is_said(check, monkeypatch):
+    def run(job, progress, companion=None, *, background=None):
+        from render.samples import capture
+
+        here = Environment(f"NVIDIA {job.gpu}", "cuda", "2.11.0")
+        eager = capture("eager", ("add", "kernel", "add", 1), environment=here)
+        return runners.Results(job, {0: eager}, {}, here)
+
+    monkeypatch.setattr(warm, "in_fork", run)
+    one = "- {target: 'users.py:f', gpu: H100, budget: {eager: {kernels: 1}}}\n"
+    _, out, _ = check(one * 2 + one.replace("H100", "A100"))
+    assert out == (
+        "3 budgets, 3 limits · NVIDIA H100 · torch 2.11.0\n\n"
+        "NVIDIA A100 · torch 2.11.0\n3 kept, 0 broken\n"
+    )
 
 
 def test_calls_are_timed_for_a_limit_on_a_time_and_not_otherwise(check):

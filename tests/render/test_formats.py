@@ -15,8 +15,8 @@ from kernelcount.render import FORMATS, render
 from . import samples
 
 SHARED = {
-    "__init__", "answer", "breaks", "counters", "figures", "layout", "listing", "names", "paper",
-    "remedies", "sheet", "sweep", "verdict", "wording",
+    "__init__", "answer", "breaks", "counters", "explain", "figures", "fusion", "layout", "lines",
+    "listing", "names", "origins", "paper", "remedies", "sheet", "sweep", "verdict", "wording",
 }  # fmt: skip
 ELSEWHERE = {"check", "doctor", "plot", "image"}  # of another command's result, and pictures
 

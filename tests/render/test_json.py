@@ -13,6 +13,9 @@ from kernelcount.render.json import error_document
 from . import samples
 
 KEYS = {
+    "aligned",
+    "fusion",
+    "lines_unknown",
     "name",
     "basis",
     "status",
@@ -141,10 +144,19 @@ def test_a_run_is_one_document_with_every_key_of_the_contract():
           "registers": null,
           "shared_memory": null,
           "occupancy": null,
-          "counters": null
+          "counters": null,
+          "lines": null,
+          "module": null,
+          "modules": [],
+          "phase": null,
+          "phases": [],
+          "attention": null
         }
       ],
       "steps": [],
+      "fusion": null,
+      "aligned": null,
+      "lines_unknown": null,
       "syncs": null,
       "graph_breaks": null,
       "breaks": null,

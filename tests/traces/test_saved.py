@@ -18,6 +18,9 @@ from kernelcount.model import (
     Lane,
     Note,
     Numerics,
+    Origin,
+    Place,
+    Provenance,
     Recompilation,
     Records,
     Remedy,
@@ -28,6 +31,7 @@ from kernelcount.model import (
     Unmeasured,
     Work,
 )  # fmt: skip
+from kernelcount.model import Source as WhereFrom
 from kernelcount.reading import read_file
 from kernelcount.traces import saved
 from kernelcount.traces.source import Source
@@ -59,8 +63,10 @@ WHOLE = Capture(
         Remedy("CUDA graph", "not tried", "nothing is launched"),
     ),
 )  # fmt: skip
+ADD = WhereFrom((Origin("add", Place("add.py", 5, "add"), "layers.0", "forward", 1),), "forward")
 OUTCOMES = (
     WHOLE,
+    replace(WHOLE, name="sourced", provenance=Provenance((ADD, None, ADD), unknown="one is not")),
     replace(WHOLE, name="counted", counters=(Counters(800, 400, 90, 0.8, 0.9, 0.1), None, None)),
     Capture("paper", basis="paper"),
     Capture(
@@ -123,7 +129,8 @@ def _changed(**values):
         {"works": [], "lanes": []}, {"launches": -1}, {"launches": 1.5},
         {"graph_launches": 1 << 70},
         {"steps": [{"name": "s", "kernels": 1, "kernel_time_ns": 10**400}]}, {"complete": "yes"},
-        {"counters": [None]}, {"counters": [{"dram_read": -1}, None, None]},
+        {"provenance": {"sources": [None]}}, {"counters": [None]},
+        {"counters": [{"dram_read": -1}, None, None]},
         {"works": [{"name": "k", "activity": "magic"}]}, {"notes": [{"code": 1, "detail": "x"}]},
     ],
     ids=lambda change: next(iter(change)),

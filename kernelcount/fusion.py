@@ -1,0 +1,194 @@
+"""The fusion map: which eager kernels each compiled kernel replaces, and why others stayed alone.
+
+Kernels are aligned by what they compute: the op as it is dispatched, the user's line, the module,
+the phase, and how many of these came before. Where ops differ, as a convolution may be called
+otherwise, line and module decide, and that is said. A name of a kernel decides nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from kernelcount.model import Apart, Capture, Fused, Fusion, Origin, Source
+
+REASONS = {
+    "library-call": "a library computes it, and nothing is fused into its call",
+    "beside-library-calls": "all that it shares data with are library calls",
+    "nothing-shared": "no other kernel of its graph shares data with it",
+    "different-sizes": "its neighbours work on another number of elements",
+    "reduction-boundary": "one of the two reduces, and the other does not fit into its loop",
+    "different-order": "its neighbours go through their elements in another order",
+    "reads-differently": "what is read is not what was written at the same place of the loop",
+    "others-between": "other kernels must run between the two",
+    "other-device": "the two are on different devices",
+    "peak-memory": "together they would hold more memory",
+    "not-worth-it": "a limit of the compiler's on what may be fused",
+    "mutation": "one of the two changes an array in place",
+    "kept-apart": "fusing is switched off for one of the two",
+    "split": "the compiler makes several kernels of one op, as of a sum in two steps",
+    "eager-code": "it ran outside of the compiled graphs, as code between graph breaks does",
+    "removed": "its line was compiled, and no kernel computes anything of it: removed, or a view",
+    "not-run": "the compiled variant has not its line at all: the code took another way",
+    "other": "for a reason in the compiler's own words",
+}
+"""All reasons that there are, by code. Without one the reason is ``unknown``."""
+
+UNKNOWN = "unknown"
+
+# Inductor's own words, as in WhyNoFuse of torch/_inductor/scheduler.py, choices.py and
+# codegen/simd.py (2.11 to 2.14), first that fits first.
+_WORDS = tuple(
+    (re.compile(words), code)
+    for words, code in (
+        (r"mutat|atomic", "mutation"),
+        (r"extern|is nop|template|prologue|epilogue", "library-call"),
+        (r"device mismatch", "other-device"),
+        (r"numel(/rnumel)? incompat|for reduction|Split scan", "reduction-boundary"),
+        (r"numel.*mismatch|buf layouts|same length", "different-sizes"),
+        (r"tiling|loop order", "different-order"),
+        (r"memory deps did not match|indexing mismatch", "reads-differently"),
+        (r"intermediate nodes|must go before|cycle", "others-between"),
+        (r"peak memory|too far away", "peak-memory"),
+        (r"exceeds max|too_many|spilling|score_fusion|not increase", "not-worth-it"),
+        (r"no shared data", "nothing-shared"),
+        (r"grouped node|explicit disabled|foreach", "kept-apart"),
+        (r".", "other"),
+    )
+)  # fmt: skip
+
+_Key = tuple[object, ...]
+
+
+def code_of(words: str) -> str:
+    """The code of `REASONS` for Inductor's words on why it did not fuse; no words: unknown."""
+    return next((code for pattern, code in _WORDS if pattern.search(words)), UNKNOWN)
+
+
+def align(base: Capture, other: Capture) -> Fusion:
+    """Which records of `base`, run as eager code, each record of `other`, compiled, replaces."""
+    name = Fusion(other.name, base.name)
+    if base.provenance is None or other.provenance is None:
+        return replace(name, unknown="where the kernels come from was not looked for")
+    index = _Index(other)
+    replaced: dict[int, tuple[list[int], bool]] = {}
+    left: list[tuple[int, str]] = []
+    for position, source in enumerate(base.provenance.sources):
+        found, by_line = index.of(source) if source else ([], False)
+        if found:
+            replaced[position] = (found, by_line)
+        else:
+            left.append((position, index.why_not(source)))
+    kernels = [i for i, w in enumerate(base.records.work) if _is_kernel(base, w)]
+    unexplained = {position for position, code in left if code == UNKNOWN}
+    known = [i for i in kernels if i in replaced or i not in unexplained]
+    unknown = base.provenance.unknown or other.provenance.unknown
+    if not base.provenance.sources:
+        known = []
+    return replace(
+        name,
+        kernels=tuple(_fused(other, replaced)),
+        left=tuple(left),
+        matched=len(known),
+        total=len(kernels),
+        unknown=unknown,
+    )
+
+
+def _is_kernel(capture: Capture, work: int) -> bool:
+    return capture.records.works[work].activity == "kernel"
+
+
+def _fused(other: Capture, replaced: dict[int, tuple[list[int], bool]]) -> Iterator[Fused]:
+    """Every record of the compiled variant, with what it replaces."""
+    by_record: dict[int, list[int]] = {}
+    loosely: dict[int, list[int]] = {}
+    for position, (records, by_line) in replaced.items():
+        for record in records:
+            by_record.setdefault(record, []).append(position)
+            if by_line:
+                loosely.setdefault(record, []).append(position)
+    sources = other.provenance.sources if other.provenance else ()
+    split = _split(sources)
+    for record, source in enumerate(sources):
+        own = tuple(by_record.get(record, ()))
+        alone = _alone(source) if len(own) <= 1 else None
+        if alone and record in split:
+            alone = Apart("split")
+        yield Fused(record, own, tuple(loosely.get(record, ())), alone)
+
+
+def _is_generated(source: Source) -> bool:
+    return source.graph is not None and not source.library
+
+
+def _split(sources: Sequence[Source | None]) -> set[int]:
+    """The generated kernels that compute the very same ops as another, as a sum in two steps."""
+    by_ops: dict[tuple[Origin, ...], list[int]] = {}
+    for record, source in enumerate(sources):
+        if source and source.origins and _is_generated(source):
+            by_ops.setdefault(source.origins, []).append(record)
+    return {record for alike in by_ops.values() if len(alike) > 1 for record in alike}
+
+
+def _alone(source: Source | None) -> Apart:
+    """Why a kernel was fused with no other: the first reason that is one of the compiler's."""
+    if source is None:
+        return Apart(UNKNOWN)
+    if source.graph is None:
+        return Apart("eager-code")
+    if source.library:
+        return Apart("library-call")
+    own = [a for a in source.apart if a.code != "library-call"]
+    if not own:
+        beside = next((a.kernel for a in source.apart), "")
+        return Apart("beside-library-calls" if source.apart else "nothing-shared", beside)
+    return next((a for a in own if a.code != UNKNOWN), own[0])
+
+
+class _Index:
+    """The records of a compiled variant by what they compute."""
+
+    def __init__(self, other: Capture) -> None:
+        self._by: dict[_Key, dict[int, None]] = {}
+        provenance = other.provenance
+        self._traced = {(p.file, p.line) for p in provenance.traced} if provenance else set()
+        # Only what is known of every record says that a line is missing.
+        self._whole = bool(provenance and all(provenance.sources) and not provenance.unknown)
+        for record, source in enumerate(provenance.sources if provenance else ()):
+            for origin in source.origins if source else ():
+                for key in _keys(origin):
+                    self._by.setdefault(key, {})[record] = None
+
+    def of(self, source: Source) -> tuple[list[int], bool]:
+        """The records that compute what an eager one does, and whether the line alone says so."""
+        records: dict[int, None] = {}
+        by_line = False
+        for origin in source.origins:
+            for place, key in enumerate(_keys(origin)):
+                if key in self._by:
+                    records |= self._by[key]
+                    by_line = by_line or place > 0
+                    break
+        return list(records), by_line
+
+    def why_not(self, source: Source | None) -> str:
+        """Why no record computes it, by code."""
+        places = [o.place for o in source.origins if o.place] if source else []
+        if places and all((p.file, p.line) in self._traced for p in places):
+            return "removed"
+        return "not-run" if places and self._whole else UNKNOWN
+
+
+def _keys(origin: Origin) -> Iterator[_Key]:
+    """What an op is known by, the narrowest first; by a line only where there is one."""
+    place = origin.place and (origin.place.file, origin.place.line)
+    op = origin.op.rstrip("_")
+    if place is None and origin.module is None:
+        yield op, origin.phase, origin.number
+        return
+    yield op, place, origin.module, origin.phase, origin.number
+    if place is not None:
+        yield place, origin.module, origin.phase
+        yield place, origin.phase

@@ -1,0 +1,55 @@
+"""An op of the user's code on its way from a call or a graph to the kernels that compute it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kernelcount.model import Origin, Phase, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """One op. `call` tells it apart from others like it in its `family`, a graph and its backward.
+
+    An op without either is one of its own each time.
+    """
+
+    op: str
+    place: Place | None = None
+    module: str | None = None
+    phase: Phase = "forward"
+    call: str = ""
+    family: tuple[int, ...] = ()
+
+
+class Numbering:
+    """Numbers ops that are alike in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self._known: dict[Traced, int] = {}
+        self._next: Counter[tuple[object, ...]] = Counter()
+
+    def origins(self, ops: Iterable[Traced]) -> tuple[Origin, ...]:
+        """The ops of one kernel, each once, in order."""
+        return tuple(dict.fromkeys(self._origin(op) for op in ops))
+
+    def _origin(self, op: Traced) -> Origin:
+        alike = (op.op, op.place, op.module, op.phase)
+        number = self._known.get(op) if op.call else None
+        if number is None:
+            number = self._next[alike]
+            self._next[alike] += 1
+            if op.call:
+                self._known[op] = number
+        return Origin(*alike, number)
+
+
+def placed(
+    ops: Sequence[Traced], site: Place | None, family: tuple[int, ...]
+) -> tuple[Traced, ...]:
+    """The ops of a graph as one call of it has them: where they tell no line, the call's is it."""
+    return tuple(
+        Traced(op.op, op.place or site, op.module, op.phase, op.call, family) for op in ops
+    )

@@ -1,0 +1,120 @@
+"""Which lines kernels come from, and which eager ones a compiled one replaces, on paper."""
+
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from kernelcount import app, runners
+from kernelcount.fusion import REASONS
+from kernelcount.model import Job
+
+SOURCED = Path(__file__).parent / "sourced.py"
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@lru_cache
+def run(name, **flags):
+    """The captures by variant, and the fusion map of the compiled one."""
+    maker = f"make_{name}" if f"def make_{name}(" in SOURCED.read_text() else None
+    job = Job(f"{SOURCED}:{name}", sizes=(1024,), maker=maker, device="paper", **flags)
+    (found,) = app.run(job, runners.in_process, lambda _: None).report.runs
+    eager, compiled = found.outcomes
+    return eager, compiled, found.fusions[1]
+
+
+def work(capture):
+    """Of each record its name and its lines as the file has them."""
+    text = SOURCED.read_text().splitlines()
+    for index, source in zip(capture.records.work, capture.provenance.sources, strict=True):
+        places = [o.place for o in source.origins if o.place]
+        named = capture.records.works[index]
+        yield named.label or named.name, [text[p.line - 1].strip() for p in places]
+
+
+def test_eager_ops_know_the_line_that_called_them():
+    eager, _, _ = run("ln_bias_gelu")
+    assert list(work(eager)) == [
+        ("native_layer_norm", ["y = F.layer_norm(x, x.shape[-1:])"]),
+        ("add", ["y = y + bias"]),
+        ("gelu", ["return F.gelu(y)"]),
+    ]
+
+
+def test_a_generated_kernel_has_the_lines_of_all_that_it_computes():
+    _, compiled, fusion = run("ln_bias_gelu")
+    ((_, lines),) = work(compiled)
+    assert lines == ["y = F.layer_norm(x, x.shape[-1:])", "y = y + bias", "return F.gelu(y)"]
+    (fused,) = fusion.kernels
+    assert (fused.replaces, fused.by_line, fused.alone) == ((0, 1, 2), (), None)
+
+
+def test_a_backward_op_has_the_line_of_its_forward():
+    eager, compiled, fusion = run("RMSNorm", backward=True)
+    assert list(work(eager))[6:] == [
+        ("mul", ["return x * scale * self.weight"]),
+        ("sum", ["return x * scale * self.weight"]),
+    ]
+    assert [s.phase for s in eager.provenance.sources[6:]] == ["backward"] * 2
+    assert {s.phase for s in compiled.provenance.sources} == {"forward", "backward"}
+    assert (fusion.matched, fusion.total) == (8, 8)
+
+
+def test_a_training_step_is_told_by_its_phases():
+    eager, compiled, fusion = run("train")
+    assert [s.phase for s in eager.provenance.sources if s.phase == "optimizer"]
+    lines = {line for _, lines in work(eager) for line in lines}
+    assert "OPTIMIZER.step()" in lines
+    named = dict(work(compiled))
+    assert named["triton_for_fused_0"][0] == "OPTIMIZER.step()"
+    phases = {s.phase for s in compiled.provenance.sources}
+    assert phases == {"forward", "backward", "optimizer"}
+    assert fusion.matched == fusion.total > 20
+
+
+def test_modules_have_their_path_in_the_outermost():
+    eager, compiled, _ = run("Block")
+    paths = [[o.module for o in s.origins] for s in eager.provenance.sources]
+    assert paths[:3] == [["before"], ["attention.qkv"], ["attention"]]
+    assert ["attention.qkv"] in [[o.module for o in s.origins] for s in compiled.provenance.sources]
+
+
+def test_the_backend_of_attention_is_named():
+    for capture in run("Block")[:2]:
+        assert [s.attention for s in capture.provenance.sources if s.attention] == ["efficient"]
+
+
+def test_what_stayed_alone_says_why():
+    _, compiled, fusion = run("Block")
+    alone = {name: fused.alone for (name, _), fused in zip(work(compiled), fusion.kernels)}  # noqa: B905
+    assert alone["triton_per_fused_native_layer_norm_0"].code == "beside-library-calls"
+    assert alone["mm"].code == "library-call"
+
+
+def test_what_runs_between_graphs_is_eager_code_with_its_lines():
+    _, compiled, fusion = run("breaks", backward=True)
+    assert [s.graph for s in compiled.provenance.sources] == [0, 1, 2, 3, None]
+    assert fusion.kernels[-1].alone.code == "eager-code"
+    assert fusion.matched == fusion.total
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [("add_relu", {}), ("ln_bias_gelu", {}), ("RMSNorm", {"backward": True}), ("Block", {}),
+     ("train", {}), ("llama", {})],
+)  # fmt: skip
+def test_nearly_every_eager_kernel_is_replaced_or_left_for_a_reason(name, flags):
+    if name == "llama":
+        pytest.importorskip("transformers")
+    eager, compiled, fusion = run(name, **flags)
+    assert fusion.unknown == ""
+    assert all(lines for _, lines in _with_lines(compiled)), "each compiled kernel has its lines"
+    assert fusion.matched >= 0.95 * fusion.total > 0
+    assert {code for _, code in fusion.left} <= set(REASONS)
+    assert eager.count("kernel") == fusion.total
+
+
+def _with_lines(capture):
+    for index, source in zip(capture.records.work, capture.provenance.sources, strict=True):
+        yield capture.records.works[index].name, [o.place for o in source.origins if o.place]
