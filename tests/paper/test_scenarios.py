@@ -96,6 +96,7 @@ def test_a_broken_budget_is_shown_with_its_place_and_fails(
     (tmp_path / "one.py").write_text('"""One kernel.\n\nNot so."""\ndef f(x): return x * 2 + 1\n')
     (tmp_path / "one.yaml").write_text("target: one.py:f\nbudget: {eager: {kernels: 1}}\n")
     monkeypatch.setattr(scenarios, "folder", lambda: tmp_path)
+    monkeypatch.chdir(tmp_path)
     code, out, _ = kernelcount("scenarios", "run", "--all", "--device", "paper")
     assert code == 1
     assert "one   0 kept, 1 broken\n" in out
