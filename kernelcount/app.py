@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -17,6 +18,7 @@ from kernelcount.model import (
     Allowance,
     Beside,
     Capture,
+    Checked,
     Diff,
     Environment,
     Fusion,
@@ -26,6 +28,7 @@ from kernelcount.model import (
     Rates,
     Report,
     Run,
+    Scenario,
     Target,
     Unmeasured,
     Verdict,
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
     from kernelcount.beside import OnPaper
     from kernelcount.budget import Budget
     from kernelcount.checking import Options, Shown
-    from kernelcount.model import Checked, Diagnosis
+    from kernelcount.model import Diagnosis
     from kernelcount.runners import Results, Runner
 
 _NO_LINES = "lines are told by the count on paper, and there is none of this"
@@ -442,6 +445,42 @@ def doctor(atlas: Path | None, progress: Callable[[str], None]) -> Diagnosis:
     from kernelcount.examination.child import examine
 
     return examine(atlas, progress)
+
+
+def scenarios(names: Sequence[str]) -> tuple[Scenario, ...]:
+    """The scenarios of these names, all there are where none is named. Raises UsageError."""
+    from kernelcount import scenarios as those
+
+    return those.choose(names) if names else those.find()
+
+
+def hold(
+    chosen: Sequence[Scenario],
+    held: Sequence[Budget],
+    runner: Runner,
+    progress: Callable[[str], None],
+    options: Options,
+    shown: Callable[[Scenario, Checked], None],
+    beside: Callable[[Job], OnPaper] | None = None,
+) -> Checked:
+    """Hold scenarios to their budgets, as `check` does; `shown` is told of each as it is known.
+
+    `held` are the budgets of all of them, in order. Raises UsageError as `check` does.
+    """
+    coming = iter(held)
+    left = Counter(budget.place.file for budget in held)
+    by_file = {scenario.budget: scenario for scenario in chosen}
+    parts: dict[str, list[Checked]] = {}
+
+    def told(part: Checked, _: tuple[str, ...]) -> None:
+        file = next(coming).place.file
+        of_file = parts.setdefault(file, [])
+        of_file.append(part)
+        if len(of_file) == left[file]:
+            every = tuple(limit for p in of_file for limit in p.held)
+            shown(by_file[file], Checked(every, len(of_file)))
+
+    return check(held, runner, progress, options, told, beside)
 
 
 def budgets(paths: Sequence[Path] = ()) -> tuple[Budget, ...]:

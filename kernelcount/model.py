@@ -1008,6 +1008,21 @@ class Diagnosis:
     kept: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A function and its budget that come with the tool, by their files.
+
+    `claim` is one sentence, which the budget holds; `teaches` is why it is so.
+    """
+
+    name: str
+    theme: str
+    claim: str
+    teaches: str
+    function: str
+    budget: str
+
+
 Status = Literal["kept", "broken", "undecided"]
 
 

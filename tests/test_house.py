@@ -32,6 +32,7 @@ LAYERS = (
         "allowances",
         "verdict",
         "crossover",
+        "scenarios",
     },
     {"launches", "rules", "stops", "waiting"},
     {"changes", "timeline", "operations", "paper", "probes", "state", "limits", "lockfile"},
