@@ -38,7 +38,7 @@ from kernelcount.model import (
 from kernelcount.nesting import tensors
 from kernelcount.operations import read_operations
 from kernelcount.paper.gpu import PretendedGpu
-from kernelcount.paper.whole import MOST_OPS, Question
+from kernelcount.paper.whole import MOST_OPS, Question, Trial
 from kernelcount.probes import syncs
 from kernelcount.probes.compiler import CompilerWatch, stance_kept
 from kernelcount.reading import ANOTHER_PROFILER, read_trace
@@ -303,10 +303,7 @@ def _measure_on_paper(
             if not compiled:
                 break
         watch.close()
-        asked = watch.broken.breaks and _why_not_asked(this) is None
-        if asked:
-            progress("on paper, without its graph breaks")
-        trial = gpu.without_breaks(_question(this, function, began)) if asked else None
+        trial = _without_breaks(this, gpu, function, began)
     records, paper, noted, provenance = gpu.counted()
     capture = Capture(
         variant.name,
@@ -324,6 +321,16 @@ def _measure_on_paper(
     if gpu.values.asked and (state.mutated or state.module_changed):
         notes.append(Note("not-restored", _NOT_RESTORED))
     return _with_context(this, steady, notes)
+
+
+def _without_breaks(
+    this: _Pass, gpu: PretendedGpu, function: Callable[..., Any], began: float
+) -> Trial | None:
+    """The call that was counted without its graph breaks; None where that is not asked."""
+    if not this.watch.broken.breaks or _why_not_asked(this) is not None:
+        return None
+    this.progress("on paper, without its graph breaks")
+    return gpu.without_breaks(_question(this, function, began))
 
 
 def _question(this: _Pass, function: Callable[..., Any], began: float) -> Question:
