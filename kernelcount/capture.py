@@ -18,6 +18,7 @@ from time import perf_counter, perf_counter_ns
 from types import GeneratorType
 from typing import Any
 
+from kernelcount import waiting
 from kernelcount.devices import Device
 from kernelcount.devices.base import MARK, Ranged
 from kernelcount.devices.inductor import cpp_kernels_recordable
@@ -37,7 +38,8 @@ from kernelcount.model import (
 from kernelcount.nesting import tensors
 from kernelcount.operations import read_operations
 from kernelcount.paper.gpu import PretendedGpu
-from kernelcount.paper.whole import Question
+from kernelcount.paper.whole import MOST_OPS, Question, Trial
+from kernelcount.probes import syncs
 from kernelcount.probes.compiler import CompilerWatch, stance_kept
 from kernelcount.reading import ANOTHER_PROFILER, read_trace
 from kernelcount.state import UserState, module_of
@@ -73,7 +75,8 @@ class Subject:
 
     `remake` makes the arguments anew from another seed: other values at other addresses. `seconds`:
     how long times may be taken, 0 for none; `reference`: whether results are held against the same
-    in float64; `cold`: whether calls are timed with arguments in turn that no cache holds.
+    in float64; `cold`: whether calls are timed with arguments in turn that no cache holds;
+    `explain`: whether more may be done than a plain run does, to tell why.
     """
 
     target: Target
@@ -87,6 +90,7 @@ class Subject:
     seconds: float = 0.0
     reference: bool = False
     cold: bool = False
+    explain: bool = False
     notes: tuple[Note, ...] = ()
     fresh: list[Arguments] = field(default_factory=list)
     """Further sets of arguments that were made, kept so that no address of theirs comes back."""
@@ -214,12 +218,15 @@ def measure(
     if isinstance(subject.device, PretendedGpu):
         return _measure_on_paper(subject, subject.device, way, scratch, progress)
     with _begun(subject, way, scratch, progress) as this:
-        steady = _until_steady(this, this.state.before_call)
+        given = this.state.before_call
+        steady = _until_steady(this, given)
         notes = list(subject.notes)
         if _is_empty(steady.outcome) and (fresh := _with_fresh_arguments(this)) is not None:
-            steady, note = fresh
+            steady, given, note = fresh
             notes.append(note)
-        notes += [*_compile_notes(this, steady), *_state_notes(this.state)]
+        notes += _compile_notes(this, steady)
+        steady.outcome = _with_lines(this, steady.outcome, given)
+        notes += _state_notes(this.state)
         return _with_context(this, steady, notes)
 
 
@@ -285,7 +292,10 @@ def _measure_on_paper(
         invocation = Invocation(way.call, subject)
         this = _Pass(subject, variant, invocation, state, watch, scratch, progress)
         ends = (module_of(function), given)
-        for call in range(1, PAPER_WARM_UPS + 1):
+        progress("on paper, warm-up, call 1")
+        gpu.run(partial(invocation, *state.before_call()), ends)
+        worked = gpu.worked
+        for call in range(2, PAPER_WARM_UPS + 1):
             progress(f"on paper, warm-up, call {call}")
             invocation(*state.before_call())
         for call in range(PAPER_WARM_UPS + 1, MOST_CALLS + 1):
@@ -296,20 +306,40 @@ def _measure_on_paper(
             if not compiled:
                 break
         watch.close()
-        asked = watch.broken.breaks and _why_not_asked(this) is None
-        trial = gpu.without_breaks(_question(this, function, began)) if asked else None
+        trial = _without_breaks(this, gpu, function, began)
     records, paper, noted, provenance = gpu.counted()
     capture = Capture(
-        variant.name, records=records, basis="paper", paper=paper, provenance=provenance
+        variant.name,
+        records=records,
+        basis="paper",
+        paper=paper,
+        provenance=provenance,
+        syncs=gpu.syncs,
     )
     steady = _Steady(capture, not compiled, [_work_done(capture)], compiled)
     if trial is not None:
         steady.costs = gpu.costs(trial, watch.broken.breaks or ())
     notes = [*subject.notes, *_compile_notes(this, steady)]
     notes += [note for note in noted if note not in notes]
+    if worked and _is_empty(capture):
+        notes.append(Note("memoised", "repeated calls launch nothing: the result is remembered"))
     if gpu.values.asked and (state.mutated or state.module_changed):
         notes.append(Note("not-restored", _NOT_RESTORED))
     return _with_context(this, steady, notes)
+
+
+def _without_breaks(
+    this: _Pass, gpu: PretendedGpu, function: Callable[..., Any], began: float
+) -> Trial | None:
+<<<<<<< HEAD
+    """The call once more as one graph, where it has breaks that can be asked about."""
+=======
+    """The call that was counted without its graph breaks; None where that is not asked."""
+>>>>>>> breaks
+    if not this.watch.broken.breaks or _why_not_asked(this) is not None:
+        return None
+    this.progress("on paper, without its graph breaks")
+    return gpu.without_breaks(_question(this, function, began))
 
 
 def _question(this: _Pass, function: Callable[..., Any], began: float) -> Question:
@@ -331,6 +361,7 @@ def _question(this: _Pass, function: Callable[..., Any], began: float) -> Questi
         whole,
         dynamic,
         began,
+        None if this.subject.explain else MOST_OPS,
     )
 
 
@@ -438,7 +469,39 @@ def _is_empty(outcome: Outcome) -> bool:
     return isinstance(outcome, Capture) and len(outcome.records) == 0
 
 
-def _with_fresh_arguments(this: _Pass) -> tuple[_Steady, Note] | None:
+def _with_lines(this: _Pass, outcome: Outcome, given: Callable[[], _Given]) -> Outcome:
+    """The outcome with the lines at which the CPU waits, told by one more call, without a profiler.
+
+    A call that fails, or in which something is compiled, tells nothing; that costs the lines.
+    """
+    if not isinstance(outcome, Capture) or outcome.syncs is None:
+        return outcome
+    this.progress("looking where the CPU waits")
+    before = (this.watch.compilations, this.watch.graphs)
+    call = partial(this.invocation, *given())
+    try:
+        told = syncs.told(call, this.subject.device, asked=waiting.asks(outcome.syncs))
+        this.subject.device.synchronize()
+    except (Exception, SystemExit) as error:  # noqa: BLE001  it has been counted: that stays
+        return _without_lines(outcome, f"the call raised {type(error).__name__}")
+    if told is None:
+        return outcome
+    if (this.watch.compilations, this.watch.graphs) != before:
+        return _without_lines(outcome, "something was compiled in the call")
+    found, notes = waiting.merged(outcome.syncs, told)
+    return replace(outcome, syncs=found, notes=(*outcome.notes, *notes))
+
+
+def _without_lines(outcome: Capture, why: str) -> Capture:
+    if not outcome.syncs:
+        return outcome
+    detail = f"at which lines the CPU waits is not known: {why} that was to tell"
+    return replace(outcome, notes=(*outcome.notes, Note("syncs-unplaced", detail)))
+
+
+def _with_fresh_arguments(
+    this: _Pass,
+) -> tuple[_Steady, Callable[[], _Given], Note] | None:
     """Whether an empty call has work to do when it has not seen its arguments before."""
     subject = this.subject
     if not any(True for _ in tensors((subject.arguments.args, subject.arguments.kwargs))):
@@ -460,7 +523,7 @@ def _with_fresh_arguments(this: _Pass) -> tuple[_Steady, Note] | None:
         "repeated calls launch nothing: the result is remembered from the first call; counted with"
         f" arguments it had not seen ({_work_done(steady.outcome)})"
     )
-    return steady, Note("memoised", detail)
+    return steady, unseen, Note("memoised", detail)
 
 
 def _compile_notes(this: _Pass, steady: _Steady) -> list[Note]:

@@ -12,6 +12,7 @@ from kernelcount.budget import Budget
 from kernelcount.errors import UsageError
 from kernelcount.lockfile import Entry
 from kernelcount.model import Capture, Environment, Held, Note, Outcome, Report, Status
+from kernelcount.model import Place as SourceLine
 from kernelcount.nodes import Place
 from kernelcount.rules import doubt
 
@@ -102,6 +103,14 @@ def lines_of(outcome: Outcome) -> dict[str, str]:
     }
 
 
+def places_of(outcome: Outcome, now: Entry, entry: Entry) -> tuple[SourceLine, ...]:
+    """The first source line of each kernel that is not in `entry`, where it is known."""
+    new = dict(now.kernels).keys() - dict(entry.kernels).keys()
+    rows = sources.of_rows(outcome).items() if isinstance(outcome, Capture) else ()
+    lines = [known.places[0] for (name, _, _), known in rows if name in new and known.places]
+    return tuple(dict.fromkeys(lines))
+
+
 def _of_same(now: Entry, recorded: Iterable[Entry]) -> Iterator[Entry]:
     """Those of the same target and variant; one without arguments is of any."""
     for entry in recorded:
@@ -170,6 +179,7 @@ class Locks:
         several = self._often[path, budget.target] > 1
         rows: list[Held] = []
         changes: dict[str, tuple[str, ...]] = {}
+        places: dict[str, tuple[SourceLine, ...]] = {}
         for variant, outcome in zip(budget.variants, report.runs[0].outcomes, strict=True):
             inputs = _told_apart(budget, report) if several else ()
             entry = entry_of(budget.target, variant, outcome, inputs)
@@ -184,12 +194,16 @@ class Locks:
                 lock.missing += [entry] if lock.recorded else []
             elif not update:
                 changes[variant] = change.details
+                places[variant] = places_of(outcome, entry, change.entry)
                 rows.append(_recorded(budget, lock, variant, change, entry))
         for row in held:
             broken = row.status == "broken"
             changed_so = changes.get(row.variant, ()) if broken else ()
-            yield replace(row, details=(*changed_so, *row.details))
-        yield from rows
+            at = places.get(row.variant, ()) if broken else ()
+            details = (*changed_so, *row.details)
+            yield replace(row, details=details, places=(*at, *row.places))
+        for row in rows:
+            yield replace(row, places=places.get(row.variant, ()))
 
     def notes(self, *, update: bool) -> Iterator[Note]:
         """What could not be compared, or recorded, and why."""

@@ -13,7 +13,6 @@ import select
 import signal
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import threading
 import time
@@ -22,12 +21,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-import kernelcount
 from kernelcount import boot, worker
+from kernelcount.callers import is_users
 from kernelcount.errors import Interrupted, KernelcountError, NotMeasuredError
 from kernelcount.model import (
     NOT_TIMED,
@@ -42,6 +41,9 @@ from kernelcount.model import (
 )
 from kernelcount.probes.timing import shares
 from kernelcount.traces import saved
+
+if TYPE_CHECKING:
+    from kernelcount.inhand import InHand
 
 _GRACE = 3.0  # seconds for what the user's code does at exit, once all results are in
 _LOOK = 0.2  # seconds between looks whether a silent worker still lives
@@ -149,21 +151,46 @@ class Background:
         self.quiet = quiet
 
 
-def in_process(job: Job, progress: Watcher, companion: Companion | None = None) -> Results:
+def in_process(
+    job: Job,
+    progress: Watcher,
+    companion: Companion | None = None,
+    *,
+    in_hand: InHand | None = None,
+) -> Results:
     """Do the job in this process. Raises KernelcountError where it cannot be done at all.
 
     ``sys.argv`` and the current folder are as they were afterwards, whatever the user's code did.
+
+    `in_hand`: the caller's own function, in place of what the job's spec names. What it raises is
+    raised here as it is, and what it prints while it is timed is thrown away.
     """
     results = Results(job)
     listener = _Listener(results, progress, companion)
     argv, folder = sys.argv, Path.cwd()
     try:
         while (first := _first_left(results)) is not None:
-            worker.perform(job, first, listener.take)
+            if in_hand is None:
+                worker.perform(job, first, listener.take)
+            else:
+                worker.perform(job, first, listener.take, None, _quiet, in_hand)
     finally:
         sys.argv = argv
         os.chdir(folder)
+        if in_hand is not None:
+            in_hand.back()
     return results
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Throw away what Python code prints; the descriptors are the caller's, and left alone."""
+    with (
+        Path(os.devnull).open("w") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):
+        yield
 
 
 def in_worker(
@@ -423,19 +450,9 @@ def _frame(fault: Path) -> str | None:
     with contextlib.suppress(OSError):
         for line in fault.read_text(errors="replace").splitlines():
             match = _FRAME.fullmatch(line)
-            if match and _is_users(match[1]):
+            if match and is_users(match[1]):
                 return f"at {Path(match[1]).name}:{match[2]}, in {match[3]}"
     return None
-
-
-def _is_users(file: str) -> bool:
-    path = Path(file)
-    ours = Path(kernelcount.__file__).parent
-    if path.is_relative_to(ours):
-        return path.is_relative_to(ours / "_scenarios")
-    folders = sysconfig.get_paths()
-    libraries = {folders[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return not file.startswith("<") and not any(path.is_relative_to(f) for f in libraries)
 
 
 def kill(process: Process, token: str) -> None:

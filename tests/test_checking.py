@@ -193,6 +193,8 @@ def test_what_torch_compile_did_stands_with_a_limit_that_is_broken(check):
         "recompiled since n == 2 failed at t.py:1",
     )
     assert (kept.details, broken.actual) == ((), 1)
+    assert broken.places == (Place("/home/me/t.py", 3), Place("/home/me/t.py", 1))
+    assert kept.places == ()
 
 
 def test_calls_are_timed_and_paper_is_asked_only_where_a_limit_is_about_it(check):
@@ -274,6 +276,11 @@ def test_kernels_that_appear_and_vanish_break_the_lock_and_are_named(check):
     assert (lock.file, lock.line) == ("kernelcount.lock", 4)
     changes = ("new: triton_a   t.py:5", "new: triton_b", f"gone: {FUSED}")
     assert limit.details == lock.details == changes
+    assert (
+        [p.line for p in limit.places]
+        == [p.line for p in lock.places]
+        == [source.origins[0].place.line]
+    )
     assert lock.why == "it launches other kernels than are recorded"
 
 
@@ -360,3 +367,12 @@ def test_what_a_beside_cannot_tell_is_undecided(check):
     assert (held.status, held.why) == (
         "undecided", "not counted on paper: no figures of this card",
     )  # fmt: skip
+
+
+def test_a_line_of_code_inside_the_current_folder_is_named_from_there(check):
+    here = str(Path.cwd() / "models" / "t.py")
+    found = replace(
+        FUSION, breaks=(Break(here, 3, "f", "print"), Break("/x.py", None, "f", "item"))
+    )
+    (broken,) = check("budget: {compile: {graph_breaks: 0}}", found).held
+    assert broken.places == (Place("models/t.py", 3),)

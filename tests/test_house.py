@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
-    {"boot", "errors", "model"},
+    {"boot", "callers", "errors", "model"},
     {"attention", "places", "details", "fusion", "ledger", "noise", "rates", "roofline"},
     {"sources"},
     {
@@ -27,27 +27,34 @@ LAYERS = (
         "memory",
         "nesting",
         "comparison",
+        "alignment",
+        "pairing",
+        "allowances",
         "verdict",
         "crossover",
+        "scenarios",
     },
-    {"launches", "rules"},
-    {"timeline", "operations", "paper", "probes", "state", "limits", "lockfile"},
-    {"reading", "budget"},
+    {"launches", "rules", "stops", "waiting"},
+    {"changes", "timeline", "operations", "paper", "probes", "state", "limits", "lockfile"},
+    {"gaps", "waits"},
+    {"inhand", "reading", "budget"},
     {"budgets", "locks"},
     {"checking"},
-    {"capture", "examination"},
+    {"capture", "differing", "examination", "sides"},
     {"together"},
     {"remedies"},
     {"worker"},
     {"runners", "preload"},
     {"beside", "ncu", "warm", "ahead"},
     {"app"},
-    {"cli"},
-    {"__main__"},
+    {"results"},
+    {"api", "holding"},
+    {"cli", "pytest_budgets"},
+    {"__main__", "pytest_plugin"},
 )
 TORCH = {
-    "capture", "devices", "examination", "frames", "inputs", "nesting", "paper", "preload",
-    "probes", "remedies", "state", "target", "together", "variants", "worker",
+    "capture", "devices", "examination", "frames", "inhand", "inputs", "nesting", "paper",
+    "preload", "probes", "remedies", "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")

@@ -131,3 +131,25 @@ def test_one_gpu_of_several_is_made_the_current_one(monkeypatch):
     with Gpu("cuda", "", 1).prepare():
         pass
     assert entered == [1, "in", "out"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_torch_warns_of_waits_while_it_is_asked_to_and_no_longer(monkeypatch, fails):
+    modes = []
+    asked = SimpleNamespace(
+        get_sync_debug_mode=lambda: "as the user had it", set_sync_debug_mode=modes.append
+    )
+    monkeypatch.setattr(torch, "cuda", asked)
+
+    def one():
+        with Gpu("cuda", "").telling() as tells:
+            assert tells
+            assert modes == ["warn"]
+            if fails:
+                raise ValueError
+
+    with pytest.raises(ValueError) if fails else nullcontext():  # noqa: PT011
+        one()
+    assert modes == ["warn", "as the user had it"]
+    with Gpu("xpu", "").telling() as tells:
+        assert not tells
