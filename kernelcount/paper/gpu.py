@@ -44,7 +44,7 @@ from kernelcount.paper.compiled import Compiler
 from kernelcount.paper.log import Call, Log
 from kernelcount.paper.mode import make
 from kernelcount.paper.scene import Scene
-from kernelcount.paper.traced import Numbering
+from kernelcount.paper.traced import Numbering, in_its_graph
 from kernelcount.paper.values import NoValue, Values
 
 # What Dynamo and Inductor read once, as they are imported: torch/_dynamo/config.py and
@@ -308,8 +308,11 @@ def _records(calls: Iterable[Call]) -> Records:
 def _sources(calls: Iterable[Call]) -> tuple[Source | None, ...]:
     """Where each of the records comes from, in their order."""
     numbering, sources = Numbering(), list[Source | None]()
+    calls = list(calls)
+    several = len({op.family[0] for call in calls for op in call.ops if op.family}) > 1
     for call in calls:
-        source = call.where and replace(call.where, origins=numbering.origins(call.ops))
+        where = in_its_graph(call.where, several=several) if call.where else None
+        source = where and replace(where, origins=numbering.origins(call.ops))
         sources += [source] * (call.cost.kernels + call.cost.copies)
     return tuple(sources)
 
