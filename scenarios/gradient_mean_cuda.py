@@ -1,4 +1,4 @@
-"""The mean of the norms of thousands of tensors in CUDA C: one block a tensor, all tensors in one launch."""
+"""The mean norm of thousands of tensors in CUDA C: one block a tensor, all in one launch."""
 
 import torch
 from cuda_source import CudaSource, check_is_there
