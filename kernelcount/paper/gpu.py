@@ -6,7 +6,7 @@ import os
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -54,6 +54,12 @@ _READ_BY_TORCH = ("TORCH", "TRITON")
 _GOT = re.compile(r"^ *Explanation: Dynamo failed .*: got (.*)", re.MULTILINE)
 
 
+def set_since(before: Mapping[str, str]) -> list[str]:
+    """The variables for torch's compiler that were set since the environment was so."""
+    changed = {k for k, v in os.environ.items() if before.get(k) != v}
+    return sorted(k for k in changed if k.startswith(_READ_BY_TORCH))
+
+
 class PretendedGpu:
     """A card that is not there, as a device to count on.
 
@@ -90,8 +96,7 @@ class PretendedGpu:
         with self.prepare():
             yield
         self._asked = self.values.asked
-        changed = {k for k, v in os.environ.items() if before.get(k) != v}
-        self._late = sorted(k for k in changed if k.startswith(_READ_BY_TORCH))
+        self._late = set_since(before)
 
     @contextmanager
     def prepare(self, *, compiles: bool = False) -> Iterator[None]:
