@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -17,6 +18,7 @@ from kernelcount.model import (
     Allowance,
     Beside,
     Capture,
+    Checked,
     Diff,
     Environment,
     Fusion,
@@ -26,6 +28,7 @@ from kernelcount.model import (
     Rates,
     Report,
     Run,
+    Scenario,
     Target,
     Unmeasured,
     Verdict,
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
     from kernelcount.beside import OnPaper
     from kernelcount.budget import Budget
     from kernelcount.checking import Options, Shown
-    from kernelcount.model import Checked, Diagnosis
+    from kernelcount.model import Diagnosis
     from kernelcount.runners import Results, Runner
 
 _NO_LINES = "lines are told by the count on paper, and there is none of this"
@@ -76,18 +79,21 @@ def run(
     progress: Callable[[str], None],
     beside: OnPaper | None = None,
     rates: Callable[[str, str], Rates | None] = kept_rates,
+    *,
+    in_hand: bool = False,
 ) -> Answer:
     """Count a target as the job says, by one of `runners`' functions.
 
     `beside` counts on paper what is measured on a GPU; None: paper is not asked. `rates`: what the
-    GPU of this name reaches under this torch, None where that was not measured.
+    GPU of this name reaches under this torch, None where that was not measured. `in_hand`: the
+    runner has the target, and the job's spec is no more than its name.
 
     Raises KernelcountError where nothing could be asked of the target at all.
     """
     from kernelcount import crossover, worker
 
     rates = cache(rates)  # all variants ask for those of one GPU
-    check_job(job)
+    (check_options if in_hand else check_job)(job)
     if job.gpu is not None:
         job = replace(job, device="paper")
     results = runner(job, progress, beside)
@@ -210,9 +216,16 @@ def _said(results: Results) -> tuple[str, ...]:
 
 def check_job(job: Job) -> None:
     """Refuse what can be refused without torch, before a worker starts. Raises UsageError."""
-    from kernelcount import devices, inputs, target, variants
+    from kernelcount import target
 
     target.check(job.spec)
+    check_options(job)
+
+
+def check_options(job: Job) -> None:
+    """The same of all but the target."""
+    from kernelcount import devices, inputs, variants
+
     variants.parse_all(job.variants)
     if job.device is not None:
         devices.parse(job.device)
@@ -432,6 +445,42 @@ def doctor(atlas: Path | None, progress: Callable[[str], None]) -> Diagnosis:
     from kernelcount.examination.child import examine
 
     return examine(atlas, progress)
+
+
+def scenarios(names: Sequence[str]) -> tuple[Scenario, ...]:
+    """The scenarios of these names, all there are where none is named. Raises UsageError."""
+    from kernelcount import scenarios as those
+
+    return those.choose(names) if names else those.find()
+
+
+def hold(
+    chosen: Sequence[Scenario],
+    held: Sequence[Budget],
+    runner: Runner,
+    progress: Callable[[str], None],
+    options: Options,
+    shown: Callable[[Scenario, Checked], None],
+    beside: Callable[[Job], OnPaper] | None = None,
+) -> Checked:
+    """Hold scenarios to their budgets, as `check` does; `shown` is told of each as it is known.
+
+    `held` are the budgets of all of them, in order. Raises UsageError as `check` does.
+    """
+    coming = iter(held)
+    left = Counter(budget.place.file for budget in held)
+    by_file = {scenario.budget: scenario for scenario in chosen}
+    parts: dict[str, list[Checked]] = {}
+
+    def told(part: Checked, _: tuple[str, ...]) -> None:
+        file = next(coming).place.file
+        of_file = parts.setdefault(file, [])
+        of_file.append(part)
+        if len(of_file) == left[file]:
+            every = tuple(limit for p in of_file for limit in p.held)
+            shown(by_file[file], Checked(every, len(of_file)))
+
+    return check(held, runner, progress, options, told, beside)
 
 
 def budgets(paths: Sequence[Path] = ()) -> tuple[Budget, ...]:

@@ -38,7 +38,7 @@ from kernelcount.model import (
 from kernelcount.nesting import tensors
 from kernelcount.operations import read_operations
 from kernelcount.paper.gpu import PretendedGpu
-from kernelcount.paper.whole import Question
+from kernelcount.paper.whole import MOST_OPS, Question, Trial
 from kernelcount.probes import syncs
 from kernelcount.probes.compiler import CompilerWatch, stance_kept
 from kernelcount.reading import ANOTHER_PROFILER, read_trace
@@ -75,7 +75,8 @@ class Subject:
 
     `remake` makes the arguments anew from another seed: other values at other addresses. `seconds`:
     how long times may be taken, 0 for none; `reference`: whether results are held against the same
-    in float64; `cold`: whether calls are timed with arguments in turn that no cache holds.
+    in float64; `cold`: whether calls are timed with arguments in turn that no cache holds;
+    `explain`: whether more may be done than a plain run does, to tell why.
     """
 
     target: Target
@@ -89,6 +90,7 @@ class Subject:
     seconds: float = 0.0
     reference: bool = False
     cold: bool = False
+    explain: bool = False
     notes: tuple[Note, ...] = ()
     fresh: list[Arguments] = field(default_factory=list)
     """Further sets of arguments that were made, kept so that no address of theirs comes back."""
@@ -290,7 +292,10 @@ def _measure_on_paper(
         invocation = Invocation(way.call, subject)
         this = _Pass(subject, variant, invocation, state, watch, scratch, progress)
         ends = (module_of(function), given)
-        for call in range(1, PAPER_WARM_UPS + 1):
+        progress("on paper, warm-up, call 1")
+        gpu.run(partial(invocation, *state.before_call()), ends)
+        worked = gpu.worked
+        for call in range(2, PAPER_WARM_UPS + 1):
             progress(f"on paper, warm-up, call {call}")
             invocation(*state.before_call())
         for call in range(PAPER_WARM_UPS + 1, MOST_CALLS + 1):
@@ -301,8 +306,7 @@ def _measure_on_paper(
             if not compiled:
                 break
         watch.close()
-        asked = watch.broken.breaks and _why_not_asked(this) is None
-        trial = gpu.without_breaks(_question(this, function, began)) if asked else None
+        trial = _without_breaks(this, gpu, function, began)
     records, paper, noted, provenance = gpu.counted()
     capture = Capture(
         variant.name,
@@ -317,9 +321,21 @@ def _measure_on_paper(
         steady.costs = gpu.costs(trial, watch.broken.breaks or ())
     notes = [*subject.notes, *_compile_notes(this, steady)]
     notes += [note for note in noted if note not in notes]
+    if worked and _is_empty(capture):
+        notes.append(Note("memoised", "repeated calls launch nothing: the result is remembered"))
     if gpu.values.asked and (state.mutated or state.module_changed):
         notes.append(Note("not-restored", _NOT_RESTORED))
     return _with_context(this, steady, notes)
+
+
+def _without_breaks(
+    this: _Pass, gpu: PretendedGpu, function: Callable[..., Any], began: float
+) -> Trial | None:
+    """The call once more as one graph, where it has breaks that can be asked about."""
+    if not this.watch.broken.breaks or _why_not_asked(this) is not None:
+        return None
+    this.progress("on paper, without its graph breaks")
+    return gpu.without_breaks(_question(this, function, began))
 
 
 def _question(this: _Pass, function: Callable[..., Any], began: float) -> Question:
@@ -341,6 +357,7 @@ def _question(this: _Pass, function: Callable[..., Any], began: float) -> Questi
         whole,
         dynamic,
         began,
+        None if this.subject.explain else MOST_OPS,
     )
 
 

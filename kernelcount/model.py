@@ -615,9 +615,9 @@ class Capture:
     the records come from; None: nobody has looked. `breaks` and
     `recompilations` of torch.compile, and `skipped_graphs`: why Inductor did without CUDA graphs;
     None where nothing was compiled, or it cannot be told. `breaks_cost`: what all breaks cost
-    together. `syncs`: the times that the CPU waited, in order; `gaps`: the longest times for which
-    the GPU had to wait for the CPU, and `idle_ns`, the sum of all such; None: not looked for, or it
-    cannot be told.
+    together. `syncs`: the times that the
+    CPU waited, in order; `gaps`: the longest times for which the GPU had to wait for the CPU, and
+    `idle_ns`, the sum of all such; None: not looked for, or it cannot be told.
     """
 
     name: str
@@ -1006,6 +1006,21 @@ class Diagnosis:
     rates: Rates | None = None
     unrated: str = ""
     kept: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A function and its budget that come with the tool, by their files.
+
+    `claim` is one sentence, which the budget holds; `teaches` is why it is so.
+    """
+
+    name: str
+    theme: str
+    claim: str
+    teaches: str
+    function: str
+    budget: str
 
 
 Status = Literal["kept", "broken", "undecided"]

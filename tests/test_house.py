@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
     {"boot", "callers", "errors", "model"},
-    {"attention", "details", "fusion", "ledger", "noise", "places", "rates", "roofline"},
+    {"attention", "places", "details", "fusion", "ledger", "noise", "rates", "roofline"},
     {"sources"},
     {
         "traces",
@@ -32,11 +32,12 @@ LAYERS = (
         "allowances",
         "verdict",
         "crossover",
+        "scenarios",
     },
     {"launches", "rules", "stops", "waiting"},
     {"changes", "timeline", "operations", "paper", "probes", "state", "limits", "lockfile"},
     {"gaps", "waits"},
-    {"reading", "budget"},
+    {"inhand", "reading", "budget"},
     {"budgets", "locks"},
     {"checking"},
     {"capture", "differing", "examination", "sides"},
@@ -46,12 +47,14 @@ LAYERS = (
     {"runners", "preload"},
     {"beside", "ncu", "warm", "ahead"},
     {"app"},
-    {"cli"},
-    {"__main__"},
+    {"results"},
+    {"api", "holding"},
+    {"cli", "pytest_budgets"},
+    {"__main__", "pytest_plugin"},
 )
 TORCH = {
-    "capture", "devices", "examination", "frames", "inputs", "nesting", "paper", "preload",
-    "probes", "remedies", "state", "target", "together", "variants", "worker",
+    "capture", "devices", "examination", "frames", "inhand", "inputs", "nesting", "paper",
+    "preload", "probes", "remedies", "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")

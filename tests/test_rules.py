@@ -181,17 +181,6 @@ def test_the_bytes_of_somebodys_own_op_are_an_upper_bound():
     assert rules.status(reading, Bounds(3, 3)) == "undecided"
 
 
-def test_breaks_and_recompilations_are_those_of_what_was_compiled():
-    found = capture(
-        breaks=(Break("a.py", 1, "f", "print"),),
-        recompilations=(Recompilation("a.py", 1, "f", "n"),),
-    )
-    assert (exact("graph_breaks", found), exact("recompiles", found)) == (1, 1)
-    assert exact("graph_breaks", capture(breaks=())) == 0
-    for name in ("graph_breaks", "recompiles"):
-        assert "nothing is compiled" in unknown(name, capture())
-
-
 def test_syncs_are_those_of_a_call_and_on_paper_of_what_is_seen_into():
     item, printed = Sync("item", op="item"), Sync("copy to host", op="Tensor.__repr__")
     assert exact("syncs", capture("kernel", syncs=(item, item))) == 2
@@ -203,6 +192,17 @@ def test_syncs_are_those_of_a_call_and_on_paper_of_what_is_seen_into():
     for found, least in ((own, 1), (unseen, 0), (on_paper("kernel", syncs=(printed,)), 1)):
         reading = read("syncs", found)
         assert (reading.value, reading.at_least) == (least, True)
+
+
+def test_breaks_and_recompilations_are_those_of_what_was_compiled():
+    found = capture(
+        breaks=(Break("a.py", 1, "f", "print"),),
+        recompilations=(Recompilation("a.py", 1, "f", "n"),),
+    )
+    assert (exact("graph_breaks", found), exact("recompiles", found)) == (1, 1)
+    assert exact("graph_breaks", capture(breaks=())) == 0
+    for name in ("graph_breaks", "recompiles"):
+        assert "nothing is compiled" in unknown(name, capture())
 
 
 def test_a_time_is_as_wide_as_its_noise():

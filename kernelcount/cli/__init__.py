@@ -15,12 +15,13 @@ from kernelcount.cli.diff import diff
 from kernelcount.cli.doctor import doctor
 from kernelcount.cli.read import read
 from kernelcount.cli.run import run
+from kernelcount.cli.scenarios import scenarios
 from kernelcount.errors import Interrupted, UsageError
 
 _SUMMARY = (
     "Count the GPU kernels that a PyTorch function launches, in eager and under torch.compile."
 )
-_COMMANDS = (run, read, diff, check, doctor)
+_COMMANDS = (run, read, diff, check, scenarios, doctor)
 
 # Plain help: rich would be imported for it, and that takes longer than all the rest.
 app = typer.Typer(

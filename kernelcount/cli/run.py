@@ -108,9 +108,7 @@ def run(
     ] = False,
     explain: Annotated[
         bool,
-        typer.Option(
-            "--explain", help="Source lines, what was fused with what, and why not; all waits."
-        ),
+        typer.Option("--explain", help="Source lines, what was fused with what, and why not more."),
     ] = False,
     full: Annotated[
         bool,

@@ -180,7 +180,7 @@ class Compiler:
                     written[call.graph] = _lower(self.graphs[call.graph], card, self._scalars)
             family = (self.graphs[call.graph].family, made[call.graph])
             of_call = _of_one_call(written[call.graph][0], call, sum(made.values()), family)
-            calls += [_waiting_at(launched, call.waits) for launched in of_call]
+            calls += of_call
             made[call.graph] += 1
             done += written[call.graph][1]
         return calls, done
@@ -189,18 +189,15 @@ class Compiler:
 def _of_one_call(
     written: Sequence[Call], call: Call, number: int, family: tuple[int, ...]
 ) -> Iterator[Call]:
-    """What a graph launches, as one call of it does: the `number`-th of all calls of graphs."""
+    """What a graph launches, as one call of it does: the `number`-th of all calls of graphs.
+
+    The waits in it are at the line that calls the graph.
+    """
     site = next((op.place for op in call.ops), None)
     for made in written:
         where = made.where and replace(made.where, graph=number)
-        yield replace(made, ops=placed(made.ops, site, family), where=where)
-
-
-def _waiting_at(call: Call, graph: tuple[Sync, ...]) -> Call:
-    """A call of a graph with its waits at the line that calls the graph."""
-    return replace(
-        call, waits=tuple(replace(g, kind=w.kind, op=w.op) for g in graph for w in call.waits)
-    )
+        waits = tuple(replace(g, kind=w.kind, op=w.op) for g in call.waits for w in made.waits)
+        yield replace(made, ops=placed(made.ops, site, family), where=where, waits=waits)
 
 
 def _place(graph: Any, places: dict[str, str]) -> None:

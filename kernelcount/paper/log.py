@@ -58,8 +58,8 @@ class Log:
 
     def __init__(self, card: str) -> None:
         self.card = card
-        self.recorder: Recorder | None = None
         self.pinned = Pinned()
+        self.recorder: Recorder | None = None
         self.calls: list[Call] = []
         self.is_open = False
         self._inside: list[Flops | None] | None = None
@@ -102,8 +102,8 @@ class Log:
             call = Call(f"{op.namespace}::{op.name}")
         if call is not None:
             ops, where = self.sources.of(op.name)
-            call = replace(call, waits=found, ops=ops, where=where)
-            self.calls.append(replace(call, flops=known or call.flops))
+            done = known or call.flops
+            self.calls.append(replace(call, flops=done, ops=ops, where=where, waits=found))
 
     def note_wait(self, kind: SyncKind, what: str) -> None:
         """Note a wait that no op makes, at the line of the user's that runs just now."""

@@ -21,15 +21,14 @@ Kind = Literal["generated", "library", "copy", "sync", "branch", "unknown"]
 class Call:
     """A call that puts something on the GPU, or may. `name` is as the code has it.
 
-    `branch`: it is made in some cases only, or many times. `line`: where in the code it stands.
-    `wait`: how the CPU waits in it for the GPU; None where it does not, or where the code does not
-    say.
+    `branch`: it is made in some cases only, or many times. `wait`: how the CPU waits in it for the
+    GPU; None where it does not, or the code does not say. `line`: where in the code it stands.
     """
 
     kind: Kind
     name: str
-    line: int = field(default=0, compare=False)
     wait: SyncKind | None = None
+    line: int = field(default=0, compare=False)
 
 
 # They check, slice, allocate, free, or talk to the host: nothing runs on a GPU. From

@@ -27,7 +27,7 @@ def test_each_warning_is_a_wait_at_the_line_that_runs():
     found = told(waits_twice, Fake(), asked=False)
     first = waits_twice.__code__.co_firstlineno
     assert [s.line - first for s in found.waits] == [1, 2]
-    assert {s.file.rpartition("/")[2] for s in found.waits} == {"test_syncs.py"}
+    assert {s.file.rpartition("/")[2] for s in found.waits} == {"test_told_syncs.py"}
     assert found.asked == ()
 
 

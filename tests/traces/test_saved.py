@@ -68,7 +68,6 @@ WHOLE = Capture(
 ADD = WhereFrom((Origin("add", Place("add.py", 5, "add"), "layers.0", "forward", 1),), "forward")
 OUTCOMES = (
     WHOLE,
-    replace(WHOLE, name="sourced", provenance=Provenance((ADD, None, ADD), unknown="one is not")),
     replace(
         WHOLE,
         name="waited",
@@ -80,6 +79,7 @@ OUTCOMES = (
         ),
     ),
     replace(WHOLE, name="never waited", syncs=(), gaps=(), idle_ns=0),
+    replace(WHOLE, name="sourced", provenance=Provenance((ADD, None, ADD), unknown="one is not")),
     replace(WHOLE, name="counted", counters=(Counters(800, 400, 90, 0.8, 0.9, 0.1), None, None)),
     Capture("paper", basis="paper"),
     Capture(
@@ -142,7 +142,8 @@ def _changed(**values):
         {"works": [], "lanes": []}, {"launches": -1}, {"launches": 1.5},
         {"graph_launches": 1 << 70},
         {"steps": [{"name": "s", "kernels": 1, "kernel_time_ns": 10**400}]}, {"complete": "yes"},
-        {"provenance": {"sources": [None]}}, {"counters": [None]}, {"idle_ns": -1},
+        {"provenance": {"sources": [None]}}, {"counters": [None]},
+        {"idle_ns": -1},
         {"syncs": [{"kind": "item", "idle_ns": -1}]}, {"syncs": [{"kind": "nap"}]},
         {"gaps": [{"start_ns": 0, "duration_ns": -1, "before": "a", "after": "b"}]},
         {"counters": [{"dram_read": -1}, None, None]},

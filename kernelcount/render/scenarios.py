@@ -1,0 +1,108 @@
+"""The scenarios there are, and what became of those that were run, for a person or a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+
+from kernelcount.model import Checked, Held, Scenario
+from kernelcount.render import check
+from kernelcount.render.json import SCHEMA, text_of
+from kernelcount.render.layout import Line, cells, pad, paint, wrap
+from kernelcount.render.wording import clean, plural, setting
+
+FORMS = ("table", "json")
+_INDENT = "    "
+
+
+def render(
+    scenarios: Sequence[Scenario], *, form: str, width: int = 80, colour: bool = False
+) -> str:
+    """List the scenarios by theme in one of `FORMS`, ended by a newline."""
+    if form == "json":
+        listed = [asdict(scenario) for scenario in scenarios]
+        return text_of({"schema": SCHEMA, "command": "scenarios", "scenarios": listed})
+    return paint(_lines(scenarios, width), colour=colour)
+
+
+def _lines(scenarios: Sequence[Scenario], width: int) -> Iterator[Line]:
+    names = max((cells(scenario.name) for scenario in scenarios), default=0)
+    for theme, members in groupby(scenarios, key=lambda scenario: scenario.theme):
+        yield ((theme, "bold"),)
+        for scenario in members:
+            first, *rest = wrap(scenario.claim, width - names - 4)
+            yield (("  ", ""), (pad(scenario.name, names), ""), ("  ", ""), (first, "dim"))
+            for part in rest:
+                yield ((" " * (names + 4), ""), (part, "dim"))
+        yield ()
+    yield (("kernelcount scenarios run NAME holds one to its budget; --all, all of them.", ""),)
+
+
+# ── those that were run ──────────────────────────────────────────────────────────────────────────
+
+
+def part(
+    scenario: Scenario, checked: Checked, *, width: int = 80, colour: bool = False, full: bool
+) -> str:
+    """What became of one: its limits that are not kept, with the reasons. `full`: the kept too."""
+    style = "bold red" if checked.count("broken") else "bold"
+    lines: list[Line] = [((scenario.name, style), (f"   {_counts(checked)}", ""))]
+    lines += [((f"  {line}", "dim"),) for line in wrap(scenario.claim, width - 2)]
+    for held in checked.held:
+        if held.status == "broken" or (held.status == "kept" and full):
+            said = f"{clean(held.variant)}: {check.sentence(held)}".removeprefix(": ")
+            if held.status == "broken":
+                said = f"{said}   {clean(held.file)}:{held.line}"
+            lines += _told(held.status, [said, *map(clean, held.details)], width)
+    for why, skipped in _by_reason(checked.held).items():
+        lines += _told("skipped", [f"{_named(skipped)}: {clean(why)}"], width)
+    return paint([*lines, ()], colour=colour)
+
+
+def foot(scenarios: int, checked: Checked, *, width: int = 80, colour: bool = False) -> str:
+    """The sum of all that were run, and where."""
+    where = setting(checked.environment) if checked.environment else ""
+    said = " · ".join(filter(None, (plural(scenarios, "scenario"), _counts(checked), where)))
+    style = "bold red" if checked.count("broken") else "bold"
+    return paint([((line, style),) for line in wrap(said, width)], colour=colour)
+
+
+def results(scenarios: Sequence[Scenario], checked: Checked) -> str:
+    """What became of all, as the document of ``check`` with the scenarios that they belong to."""
+    ran = [asdict(scenario) for scenario in scenarios]
+    return text_of({**check.document(checked), "command": "scenarios", "scenarios": ran})
+
+
+def _counts(checked: Checked) -> str:
+    """How many limits are kept, broken and skipped."""
+    words = {"kept": "kept", "broken": "broken", "undecided": "skipped"}
+    counts = {said: checked.count(status) for status, said in words.items()}  # type: ignore[arg-type]
+    return ", ".join(f"{n} {said}" for said, n in counts.items() if n or said == "kept")
+
+
+def _by_reason(held: Sequence[Held]) -> dict[str, list[Held]]:
+    """What could not be decided, by why not."""
+    reasons: dict[str, list[Held]] = {}
+    for one in held:
+        if one.status == "undecided":
+            reasons.setdefault(one.why, []).append(one)
+    return reasons
+
+
+def _named(held: Sequence[Held]) -> str:
+    """These limits: ``speedup of compile and eager; syncs of eager``."""
+    variants: dict[str, list[str]] = {}
+    for one in held:
+        of_limit = variants.setdefault(clean(one.limit.replace("_", " ")), [])
+        of_limit += [clean(one.variant)] if one.variant not in of_limit else []
+    return "; ".join(f"{limit} of {' and '.join(who)}" for limit, who in variants.items())
+
+
+def _told(word: str, texts: Sequence[str], width: int) -> Iterator[Line]:
+    """A word, and beside it the texts, each on lines of its own."""
+    styles = {"kept": "green", "broken": "bold red", "skipped": "yellow"}
+    room = width - len(_INDENT) - 9
+    lines = [line for text in texts for line in wrap(text, room)]
+    for i, line in enumerate(lines):
+        yield ((_INDENT, ""), (pad("" if i else word, 7), styles[word]), (f"  {line}", ""))

@@ -1,0 +1,88 @@
+"""The scenarios that come with the tool: a function and its budget, in pairs.
+
+In a source tree they stand beside the package; a wheel has them as ``kernelcount/_scenarios``.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+
+from kernelcount.errors import NotMeasuredError, UsageError
+from kernelcount.model import Scenario
+
+THEMES: dict[str, tuple[str, ...]] = {
+    "Count kernels": ("add", "add_relu", "profiler_rows", "first_call"),
+    "When it pays": ("crossover", "order_of_work", "cpu_against_gpu"),
+    "Three bottlenecks": ("matmul_precision", "pointwise_chain", "small_layers"),
+    "Fusion": ("softmax", "ln_bias_gelu", "attention", "transformer_block", "mixed_precision"),
+    "Memory": ("bandwidth", "coalescing", "pinned_copy"),
+    "Kernels by hand": ("vector_add", "matmul_by_hand", "reduction", "gradient_mean"),
+    "What breaks it": ("graph_breaks", "custom_operator", "training_loop"),
+    "Several GPUs": ("two_gpus",),
+}
+"""The order in which they are shown."""
+
+
+def folder() -> Path:
+    """Where the scenarios are, told from the current folder on where they are in it.
+
+    Raises NotMeasuredError where the package came without them.
+    """
+    package = Path(__file__).parent
+    for place in (package / "_scenarios", package.parent / "scenarios"):
+        if place.is_dir():
+            here = Path.cwd()
+            return place.relative_to(here) if place.is_relative_to(here) else place
+    raise NotMeasuredError(
+        f"the scenarios are missing: they should be in {package / '_scenarios'}; install"
+        " kernelcount anew"
+    )
+
+
+def find() -> tuple[Scenario, ...]:
+    """Every function with a budget beside it, by theme; nothing is imported to find them.
+
+    Those in ``scenarios/`` of the current folder come last; there, a name that comes with the tool
+    stands for the user's own.
+    """
+    shipped, own = folder(), Path("scenarios")
+    mine = _pairs(own) if own.is_dir() and not own.samefile(shipped) else set()
+    themed = [(theme, name) for theme, names in THEMES.items() for name in names]
+    pairs = _pairs(shipped) - mine
+    themed += [("More", name) for name in sorted(pairs - {name for _, name in themed})]
+    found = [_read(shipped, name, theme) for theme, name in themed if name in pairs]
+    return (*found, *(_read(own, name, "Your own") for name in sorted(mine)))
+
+
+def _pairs(place: Path) -> set[str]:
+    """The names of the functions in a folder that have a budget beside them."""
+    return {path.stem for path in place.glob("*.yaml") if path.with_suffix(".py").is_file()}
+
+
+def choose(names: Sequence[str]) -> tuple[Scenario, ...]:
+    """Those of these names, in the order given. Raises UsageError with the nearest name."""
+    known = {scenario.name: scenario for scenario in find()}
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f": did you mean {near[0]}?" if near else ""
+            raise UsageError(f"there is no scenario {name}{hint}\nkernelcount scenarios lists them")
+    return tuple(known[name] for name in dict.fromkeys(names))
+
+
+def _read(place: Path, name: str, theme: str) -> Scenario:
+    """What the file says of itself: the first line of its docstring is the claim."""
+    path = place / f"{name}.py"
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or name
+    claim, _, teaches = text.partition("\n")
+    return Scenario(
+        name=name,
+        theme=theme,
+        claim=claim,
+        teaches=" ".join(teaches.split()),
+        function=str(path),
+        budget=str(path.with_suffix(".yaml")),
+    )

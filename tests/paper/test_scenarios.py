@@ -1,0 +1,122 @@
+"""The scenarios, held to their budgets on paper: all that paper can decide is kept."""
+
+import json
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernelcount import ahead, app, checking, runners, scenarios
+from kernelcount.model import Checked, Held
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # torch's own
+
+OPTIONS = checking.Options(device="paper")
+SLOW = ("gradient_mean.py:loop", "first_call.py:layers")  # held below; the same as small_layers
+WHY_NOT = (
+    "needs a GPU", "may launch more kernels", "on paper", "on a GPU", "Triton", "two GPUs",
+    "looked for", "is compiled",
+)  # fmt: skip
+
+
+def hold(budgets) -> Checked:
+    return app.check(budgets, runners.in_process, lambda _: None, OPTIONS)
+
+
+def _budgets(scenario) -> list:
+    """One budget for each target, whatever its size: `scenarios run --all` holds them all."""
+    by_target = {b.target: b for b in reversed(app.budgets([Path(scenario.budget)]))}
+    return [budget for target, budget in by_target.items() if target not in SLOW]
+
+
+@pytest.mark.parametrize("scenario", scenarios.find(), ids=lambda s: s.name)
+def test_what_paper_can_decide_is_kept(scenario, count):
+    checked = hold(_budgets(scenario))
+    assert not [held for held in checked.held if held.status == "broken"]
+    for held in checked.held:
+        assert held.status == "kept" or any(why in held.why for why in WHY_NOT), held
+
+
+def kernels(checked: Checked) -> dict[str, tuple[float | None, str]]:
+    return {h.variant: (h.actual, h.status) for h in checked.held if h.limit == "kernels"}
+
+
+def test_the_loop_launches_two_kernels_a_tensor_and_two_more(count):
+    budget, _ = app.budgets([scenarios.folder() / "gradient_mean.yaml"])
+    at_fifty = replace(budget, job=replace(budget.job, sizes=(50,)))
+    assert kernels(hold([at_fifty]))["eager"] == (102, "broken")  # 4,002 are of 2,000 tensors
+
+
+def test_softmax_is_five_kernels_by_hand_and_one_otherwise(count):
+    budget = app.budgets([scenarios.folder() / "softmax.yaml"])[0]
+    found = kernels(hold([budget]))
+    assert found["eager"] == (5, "kept")
+    assert found["compile"] == found["softmax.py:library"] == (1, "kept")
+    assert found["softmax_triton.py:softmax"] == (None, "undecided")
+
+
+# ── the command ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Count in this process, which has torch already."""
+
+    @contextmanager
+    def counted(*_):
+        yield runners.in_process
+
+    monkeypatch.setattr(ahead, "Ahead", counted)
+
+
+def test_a_run_shows_each_and_says_what_it_skips(kernelcount, here):
+    code, out, _ = kernelcount("scenarios", "run", "bandwidth", "vector_add", "--device", "paper")
+    assert code == 3
+    assert out.startswith("bandwidth   2 kept, 1 skipped\n  Each level of memory")
+    assert "\nvector_add   4 kept, 3 skipped\n" in out
+    assert "vector_add_cuda.py:vector_add: needs a GPU" in out
+    assert out.splitlines()[-1].startswith("2 scenarios · 6 kept, 4 skipped · on paper for an H200")
+
+
+def test_what_cannot_be_decided_may_be_allowed(kernelcount, here):
+    code, out, _ = kernelcount(
+        "scenarios", "run", "profiler_rows", "--device", "paper", "--allow-undecided", "--format",
+        "json", "--full",
+    )  # fmt: skip
+    document = json.loads(out)
+    assert (code, document["command"], document["broken"]) == (0, "scenarios", 0)
+    assert [s["name"] for s in document["scenarios"]] == ["profiler_rows"]
+    assert [e["limit"] for e in document["budgets"]] == ["kernels", "copies", "fills"]
+
+
+def test_a_broken_budget_is_shown_with_its_place_and_fails(
+    kernelcount, here, monkeypatch, tmp_path
+):
+    (tmp_path / "one.py").write_text('"""One kernel.\n\nNot so."""\ndef f(x): return x * 2 + 1\n')
+    (tmp_path / "one.yaml").write_text("target: one.py:f\nbudget: {eager: {kernels: 1}}\n")
+    monkeypatch.setattr(scenarios, "folder", lambda: tmp_path)
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = kernelcount("scenarios", "run", "--all", "--device", "paper")
+    assert code == 1
+    assert "one   0 kept, 1 broken\n" in out
+    assert "    broken   eager: kernels 2, allowed 1" in out
+    assert "one.yaml:2" in out.replace("\n             ", "")
+
+
+def test_all_and_names_exclude_each_other(kernelcount):
+    assert kernelcount("scenarios", "run", "add", "--all")[0] == 2
+    assert kernelcount("scenarios", "run")[0] == 2
+
+
+def test_skipped_limits_are_grouped_by_reason():
+    from kernelcount.render.scenarios import part
+
+    scenario = scenarios.find()[0]
+    held = [
+        Held("x.yaml", 1, "x.py:f", variant, limit, "undecided", why="needs a GPU")
+        for limit in ("syncs", "call_time")
+        for variant in ("eager", "compile")
+    ]
+    text = part(scenario, Checked(tuple(held), 1), full=False)
+    assert "skipped  syncs of eager and compile; call time of eager and compile: needs" in text

@@ -1,0 +1,112 @@
+"""Where the scenarios are found, and what is known of each without importing it."""
+
+import json
+
+import pytest
+
+from kernelcount import scenarios
+from kernelcount.errors import NotMeasuredError, UsageError
+
+
+def test_a_source_tree_has_them_beside_the_package():
+    assert scenarios.folder().name == "scenarios"
+    assert (scenarios.folder() / "add_relu.yaml").is_file()
+
+
+@pytest.fixture
+def wheel(tmp_path, monkeypatch):
+    """A package as a wheel installs it."""
+    package = tmp_path / "kernelcount"
+    (package / "_scenarios").mkdir(parents=True)
+    monkeypatch.setattr(scenarios, "__file__", str(package / "scenarios.py"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    return package / "_scenarios"
+
+
+def test_the_folder_is_told_from_the_current_one_on(wheel, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert str(scenarios.folder()) == "kernelcount/_scenarios"
+
+
+def test_a_wheel_has_them_within_the_package(wheel):
+    (wheel / "add.py").write_text('"""One kernel.\n\nAnd why."""')
+    (wheel / "add.yaml").write_text("target: add.py:add")
+    (found,) = scenarios.find()
+    assert scenarios.folder() == wheel
+    assert (found.name, found.theme, found.claim, found.teaches) == (
+        "add", "Count kernels", "One kernel.", "And why."
+    )  # fmt: skip
+    assert (found.function, found.budget) == (str(wheel / "add.py"), str(wheel / "add.yaml"))
+
+
+def test_a_function_without_a_budget_is_no_scenario(wheel):
+    (wheel / "helper.py").write_text("")
+    (wheel / "lost.yaml").write_text("")
+    assert scenarios.find() == ()
+
+
+def test_one_that_no_theme_names_comes_last(wheel):
+    for name in ("new", "add"):
+        (wheel / f"{name}.py").write_text("x = 1")
+        (wheel / f"{name}.yaml").write_text("")
+    assert [(s.theme, s.name, s.claim) for s in scenarios.find()] == [
+        ("Count kernels", "add", "add"), ("More", "new", "new"),
+    ]  # fmt: skip
+
+
+def test_the_users_own_stand_in_the_current_folder_and_come_last(wheel, tmp_path, monkeypatch):
+    own = tmp_path / "work" / "scenarios"
+    own.mkdir(parents=True)
+    for place, name in ((wheel, "add"), (wheel, "softmax"), (own, "scale"), (own, "softmax")):
+        (place / f"{name}.py").write_text(f'"""From {place.name}."""')
+        (place / f"{name}.yaml").write_text("")
+    monkeypatch.chdir(own.parent)
+    assert [(s.theme, s.name, s.claim) for s in scenarios.find()] == [
+        ("Count kernels", "add", "From _scenarios."),
+        ("Your own", "scale", "From scenarios."),
+        ("Your own", "softmax", "From scenarios."),
+    ]
+    assert scenarios.choose(["scale"])[0].function == "scenarios/scale.py"
+
+
+def test_a_package_without_them_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(scenarios, "__file__", str(tmp_path / "kernelcount" / "scenarios.py"))
+    with pytest.raises(NotMeasuredError, match="the scenarios are missing"):
+        scenarios.folder()
+
+
+def test_they_are_chosen_by_name():
+    chosen = scenarios.choose(["softmax", "add", "softmax"])
+    assert [scenario.name for scenario in chosen] == ["softmax", "add"]
+
+
+def test_a_wrong_name_is_told_with_the_nearest():
+    with pytest.raises(UsageError, match="there is no scenario sofmax: did you mean softmax"):
+        scenarios.choose(["sofmax"])
+
+
+# ── the command ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_command_lists_them_by_theme(kernelcount):
+    code, out, err = kernelcount("scenarios")
+    assert (code, err) == (0, "")
+    assert out.startswith("Count kernels\n  add  ")
+    assert [t for t in scenarios.THEMES if f"{t}\n" in out] == list(scenarios.THEMES)
+    assert all(f"\n  {scenario.name} " in out for scenario in scenarios.find())
+    assert all(len(line) <= 80 for line in out.splitlines())
+
+
+def test_a_program_gets_them_as_a_document(kernelcount):
+    code, out, _ = kernelcount("scenarios", "list", "add_relu", "--format", "json")
+    document = json.loads(out)
+    (scenario,) = document["scenarios"]
+    assert (code, document["command"], scenario["name"]) == (0, "scenarios", "add_relu")
+    assert scenario["claim"].startswith("Two operations are two kernels")
+
+
+def test_an_action_that_there_is_not_is_refused(kernelcount):
+    code, _, err = kernelcount("scenarios", "walk")
+    assert code == 2
+    assert "scenarios walk" in err
