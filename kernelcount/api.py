@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Function = Callable[..., object]
 
 _OPTIONS = """
-    Options, for all of these by keyword alone:
+    Options, all of them keywords:
 
     - `kwargs`: keyword arguments of `fn`, as functools.partial gives them, too. ``{}``: it is
       called with nothing, although it would take something.

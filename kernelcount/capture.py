@@ -331,7 +331,7 @@ def _measure_on_paper(
 def _without_breaks(
     this: _Pass, gpu: PretendedGpu, function: Callable[..., Any], began: float
 ) -> Trial | None:
-    """The call once more as one graph, where it has breaks that can be asked about."""
+    """The call that was counted without its graph breaks; None where that is not asked."""
     if not this.watch.broken.breaks or _why_not_asked(this) is not None:
         return None
     this.progress("on paper, without its graph breaks")

@@ -20,7 +20,8 @@ SHARED = {
     "wording",
 }  # fmt: skip
 # Of other commands, notebooks, and pictures.
-ELSEWHERE = {"check", "doctor", "findings", "github", "held", "html", "image", "junit", "plot"}
+ELSEWHERE = {"check", "doctor", "findings", "github", "held", "html", "image", "junit", "plot",
+             "scenarios"}  # fmt: skip
 
 
 def test_every_file_of_the_folder_is_a_format_or_shared_by_them():
