@@ -15,9 +15,11 @@ from kernelcount import __version__
 from kernelcount.errors import KernelcountError, UsageError, UserCodeError
 from kernelcount.model import (
     EAGER_CODE,
+    Allowance,
     Beside,
     Capture,
     Checked,
+    Diff,
     Environment,
     Fusion,
     Job,
@@ -398,6 +400,31 @@ def undrawn(answer: Answer) -> Answer:
     )
     why = _PAPER_HAS_NONE if paper else "no variant was timed at two sizes"
     return replace(answer, unwritten=(*answer.unwritten, f"--plot: nothing to plot: {why}"))
+
+
+def diff(
+    paths: tuple[Path, Path],
+    allowances: Sequence[Allowance],
+    *,
+    variants: Sequence[str] = (),
+    region: str | None = None,
+    allow_undecided: bool = False,
+    progress: Callable[[Path, int, int], None] = lambda *_: None,
+) -> Diff:
+    """What changed from one file to the other, and whether the allowances are kept.
+
+    `variants`: those to compare, all by default. Raises KernelcountError where a file cannot be
+    read, or the two have no variant in common.
+    """
+    from kernelcount import differing
+    from kernelcount.sides import read_sides
+
+    before, after = (
+        differing.chosen(read_sides(path, region, partial(progress, path)), variants, path)
+        for path in paths
+    )
+    found = differing.between(*paths, before, after, allowances)
+    return replace(found, allow_undecided=allow_undecided)
 
 
 def doctor(atlas: Path | None, progress: Callable[[str], None]) -> Diagnosis:

@@ -86,17 +86,20 @@ class Reader:
             overrides,
             tuple(empty),
         )
-        asked = [
-            (scalar.text, scalar.place)
-            for scalar in nodes.texts(document.items["variants"], "variants")
-        ] if "variants" in document.items else []  # fmt: skip
-        for name, place in asked:
-            self._checked(place, variants.parse, name)
-        names = _variants([name for name, _ in asked], budget)
-        if twice := next(((n, p) for i, (n, p) in enumerate(asked) if n in dict(asked[:i])), None):
-            raise twice[1].error(f"{twice[0]} stands twice")
-        job = self._job(document, names)
-        return replace(budget, job=job, variants=names)
+        names = _variants(self._asked(document), budget)
+        return replace(budget, job=self._job(document, names), variants=names)
+
+    def _asked(self, document: Mapping) -> list[str]:
+        """The variants that are named to be run."""
+        if "variants" not in document.items:
+            return []
+        names: list[str] = []
+        for scalar in nodes.texts(document.items["variants"], "variants"):
+            self._checked(scalar.place, variants.parse, scalar.text)
+            if scalar.text in names:
+                raise scalar.place.error(f"{scalar.text} stands twice")
+            names.append(scalar.text)
+        return names
 
     def _checked(self, place: Place, check: Callable[..., Any], *given: Any) -> Any:
         """What a check gives; where it refuses, the error says where that stands."""

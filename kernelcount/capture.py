@@ -18,6 +18,7 @@ from time import perf_counter, perf_counter_ns
 from types import GeneratorType
 from typing import Any
 
+from kernelcount import waiting
 from kernelcount.devices import Device
 from kernelcount.devices.base import MARK, Ranged
 from kernelcount.devices.inductor import cpp_kernels_recordable
@@ -37,7 +38,8 @@ from kernelcount.model import (
 from kernelcount.nesting import tensors
 from kernelcount.operations import read_operations
 from kernelcount.paper.gpu import PretendedGpu
-from kernelcount.paper.whole import Question
+from kernelcount.paper.whole import MOST_OPS, Question
+from kernelcount.probes import syncs
 from kernelcount.probes.compiler import CompilerWatch, stance_kept
 from kernelcount.reading import ANOTHER_PROFILER, read_trace
 from kernelcount.state import UserState, module_of
@@ -73,7 +75,8 @@ class Subject:
 
     `remake` makes the arguments anew from another seed: other values at other addresses. `seconds`:
     how long times may be taken, 0 for none; `reference`: whether results are held against the same
-    in float64; `cold`: whether calls are timed with arguments in turn that no cache holds.
+    in float64; `cold`: whether calls are timed with arguments in turn that no cache holds;
+    `explain`: whether more may be done than a plain run does, to tell why.
     """
 
     target: Target
@@ -87,6 +90,7 @@ class Subject:
     seconds: float = 0.0
     reference: bool = False
     cold: bool = False
+    explain: bool = False
     notes: tuple[Note, ...] = ()
     fresh: list[Arguments] = field(default_factory=list)
     """Further sets of arguments that were made, kept so that no address of theirs comes back."""
@@ -214,12 +218,15 @@ def measure(
     if isinstance(subject.device, PretendedGpu):
         return _measure_on_paper(subject, subject.device, way, scratch, progress)
     with _begun(subject, way, scratch, progress) as this:
-        steady = _until_steady(this, this.state.before_call)
+        given = this.state.before_call
+        steady = _until_steady(this, given)
         notes = list(subject.notes)
         if _is_empty(steady.outcome) and (fresh := _with_fresh_arguments(this)) is not None:
-            steady, note = fresh
+            steady, given, note = fresh
             notes.append(note)
-        notes += [*_compile_notes(this, steady), *_state_notes(this.state)]
+        notes += _compile_notes(this, steady)
+        steady.outcome = _with_lines(this, steady.outcome, given)
+        notes += _state_notes(this.state)
         return _with_context(this, steady, notes)
 
 
@@ -297,10 +304,17 @@ def _measure_on_paper(
                 break
         watch.close()
         asked = watch.broken.breaks and _why_not_asked(this) is None
+        if asked:
+            progress("on paper, without its graph breaks")
         trial = gpu.without_breaks(_question(this, function, began)) if asked else None
     records, paper, noted, provenance = gpu.counted()
     capture = Capture(
-        variant.name, records=records, basis="paper", paper=paper, provenance=provenance
+        variant.name,
+        records=records,
+        basis="paper",
+        paper=paper,
+        provenance=provenance,
+        syncs=gpu.syncs,
     )
     steady = _Steady(capture, not compiled, [_work_done(capture)], compiled)
     if trial is not None:
@@ -331,6 +345,7 @@ def _question(this: _Pass, function: Callable[..., Any], began: float) -> Questi
         whole,
         dynamic,
         began,
+        None if this.subject.explain else MOST_OPS,
     )
 
 
@@ -438,7 +453,39 @@ def _is_empty(outcome: Outcome) -> bool:
     return isinstance(outcome, Capture) and len(outcome.records) == 0
 
 
-def _with_fresh_arguments(this: _Pass) -> tuple[_Steady, Note] | None:
+def _with_lines(this: _Pass, outcome: Outcome, given: Callable[[], _Given]) -> Outcome:
+    """The outcome with the lines at which the CPU waits, told by one more call, without a profiler.
+
+    A call that fails, or in which something is compiled, tells nothing; that costs the lines.
+    """
+    if not isinstance(outcome, Capture) or outcome.syncs is None:
+        return outcome
+    this.progress("looking where the CPU waits")
+    before = (this.watch.compilations, this.watch.graphs)
+    call = partial(this.invocation, *given())
+    try:
+        told = syncs.told(call, this.subject.device, asked=waiting.asks(outcome.syncs))
+        this.subject.device.synchronize()
+    except (Exception, SystemExit) as error:  # noqa: BLE001  it has been counted: that stays
+        return _without_lines(outcome, f"the call raised {type(error).__name__}")
+    if told is None:
+        return outcome
+    if (this.watch.compilations, this.watch.graphs) != before:
+        return _without_lines(outcome, "something was compiled in the call")
+    found, notes = waiting.merged(outcome.syncs, told)
+    return replace(outcome, syncs=found, notes=(*outcome.notes, *notes))
+
+
+def _without_lines(outcome: Capture, why: str) -> Capture:
+    if not outcome.syncs:
+        return outcome
+    detail = f"at which lines the CPU waits is not known: {why} that was to tell"
+    return replace(outcome, notes=(*outcome.notes, Note("syncs-unplaced", detail)))
+
+
+def _with_fresh_arguments(
+    this: _Pass,
+) -> tuple[_Steady, Callable[[], _Given], Note] | None:
     """Whether an empty call has work to do when it has not seen its arguments before."""
     subject = this.subject
     if not any(True for _ in tensors((subject.arguments.args, subject.arguments.kwargs))):
@@ -460,7 +507,7 @@ def _with_fresh_arguments(this: _Pass) -> tuple[_Steady, Note] | None:
         "repeated calls launch nothing: the result is remembered from the first call; counted with"
         f" arguments it had not seen ({_work_done(steady.outcome)})"
     )
-    return steady, Note("memoised", detail)
+    return steady, unseen, Note("memoised", detail)
 
 
 def _compile_notes(this: _Pass, steady: _Steady) -> list[Note]:

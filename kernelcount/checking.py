@@ -15,12 +15,15 @@ from kernelcount.locks import Locks
 from kernelcount.model import (
     EAGER_CODE,
     Beside,
+    Break,
     Capture,
     Checked,
     Environment,
     Held,
     Job,
     Outcome,
+    Place,
+    Recompilation,
     Report,
     Status,
 )
@@ -169,6 +172,7 @@ def _limit(
         "why": _why(status, reading, outcome),
         "basis": outcome.basis,
         "details": _causes(outcome) if status == "broken" else (),
+        "places": tuple(_places(outcome)) if status == "broken" else (),
     }
     return budget.held(limit.place, limit.variant, limit.name, status, **more)
 
@@ -183,6 +187,17 @@ def _causes(capture: Capture) -> tuple[str, ...]:
         for r in capture.recompilations or ()
     ]
     return tuple(found)
+
+
+def _places(capture: Capture) -> Iterator[Place]:
+    """The lines of these causes, relative to the current folder where they are inside of it."""
+    causes: list[Break | Recompilation] = [*(capture.breaks or ())]
+    causes += capture.recompilations or ()
+    for cause in causes:
+        if cause.line is not None:
+            path = Path(cause.file)
+            inside = path.is_relative_to(Path.cwd())
+            yield Place(str(path.relative_to(Path.cwd()) if inside else path), cause.line)
 
 
 def _rounded(reading: Reading, digits: int | None) -> Reading:

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress, count
 from operator import eq, le
+from typing import Any
 
 _NOT_OPERATORS = ("autograd::", "torch::autograd::")
 Label = tuple[str | None, str | None]
@@ -50,6 +51,10 @@ class Labels:
         self._duration.extend(times[1])
         known = [e if e is not None and 0 <= e < _MOST else _NONE for e in externals]
         self._external.extend(array("q", known))
+
+    def columns(self) -> tuple[list[str], tuple[Any, Any, Any, Any]]:
+        """All names; and by op its name's place there, its thread, its start and its duration."""
+        return list(self._names), (self._name, self._thread, self._start, self._duration)
 
     def top_level(self) -> int:
         """How many ops stand in no other op of their thread."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kernelcount import lockfile
+from kernelcount import lockfile, sources
 from kernelcount.budget import Budget
 from kernelcount.errors import UsageError
 from kernelcount.lockfile import Entry
 from kernelcount.model import Capture, Environment, Held, Note, Outcome, Report, Status
+from kernelcount.model import Place as SourceLine
 from kernelcount.nodes import Place
 from kernelcount.rules import doubt
 
@@ -63,11 +64,16 @@ def entry_of(
     )
 
 
-def changed(now: Entry, recorded: Iterable[Entry]) -> Change | None:
-    """How it differs from what is recorded for the same setup; None where nothing is."""
+def changed(
+    now: Entry, recorded: Iterable[Entry], lines: Mapping[str, str] | None = None
+) -> Change | None:
+    """How it differs from what is recorded for the same setup; None where nothing is.
+
+    `lines`: the source lines of kernels that are known, by name.
+    """
     same = (e for e in _of_same(now, recorded) if not _differing(now, e))
     entry = next(same, None)
-    return None if entry is None else Change(entry, tuple(_differences(now, entry)))
+    return None if entry is None else Change(entry, tuple(_differences(now, entry, lines or {})))
 
 
 def nearest(now: Entry, recorded: Iterable[Entry]) -> tuple[Entry, str] | None:
@@ -82,7 +88,27 @@ def nearest(now: Entry, recorded: Iterable[Entry]) -> tuple[Entry, str] | None:
 
 def differences(now: Entry, entry: Entry) -> tuple[str, ...]:
     """What was launched otherwise, a line each."""
-    return tuple(_differences(now, entry))
+    return tuple(_differences(now, entry, {}))
+
+
+def lines_of(outcome: Outcome) -> dict[str, str]:
+    """The first source line of each kernel, by its name, where it is known."""
+    if not isinstance(outcome, Capture):
+        return {}
+    rows = sources.of_rows(outcome).items()
+    return {
+        name: f"{Path(known.places[0].file).name}:{known.places[0].line}"
+        for (name, _, _), known in rows
+        if known.places
+    }
+
+
+def places_of(outcome: Outcome, now: Entry, entry: Entry) -> tuple[SourceLine, ...]:
+    """The first source line of each kernel that is not in `entry`, where it is known."""
+    new = dict(now.kernels).keys() - dict(entry.kernels).keys()
+    rows = sources.of_rows(outcome).items() if isinstance(outcome, Capture) else ()
+    lines = [known.places[0] for (name, _, _), known in rows if name in new and known.places]
+    return tuple(dict.fromkeys(lines))
 
 
 def _of_same(now: Entry, recorded: Iterable[Entry]) -> Iterator[Entry]:
@@ -99,11 +125,11 @@ def _differing(now: Entry, entry: Entry) -> list[str]:
     return [name for name, value in entry.setup if here.get(name) != value]
 
 
-def _differences(now: Entry, entry: Entry) -> Iterator[str]:
+def _differences(now: Entry, entry: Entry, lines: Mapping[str, str]) -> Iterator[str]:
     after, before = dict(now.kernels), dict(entry.kernels)
     for name, n in after.items():
         if name not in before:
-            yield f"new: {name}{_several(n)}"
+            yield f"new: {name}{_several(n)}   {lines.get(name, '')}".rstrip()
     for name, n in before.items():
         if name not in after:
             yield f"gone: {name}{_several(n)}"
@@ -153,6 +179,7 @@ class Locks:
         several = self._often[path, budget.target] > 1
         rows: list[Held] = []
         changes: dict[str, tuple[str, ...]] = {}
+        places: dict[str, tuple[SourceLine, ...]] = {}
         for variant, outcome in zip(budget.variants, report.runs[0].outcomes, strict=True):
             inputs = _told_apart(budget, report) if several else ()
             entry = entry_of(budget.target, variant, outcome, inputs)
@@ -162,17 +189,21 @@ class Locks:
                     rows += _unknown(budget, lock, variant, report, entry)
                 continue
             lock.seen.append(entry)
-            change = changed(entry, lock.recorded)
+            change = changed(entry, lock.recorded, lines_of(outcome))
             if change is None:
                 lock.missing += [entry] if lock.recorded else []
             elif not update:
                 changes[variant] = change.details
+                places[variant] = places_of(outcome, entry, change.entry)
                 rows.append(_recorded(budget, lock, variant, change, entry))
         for row in held:
             broken = row.status == "broken"
             changed_so = changes.get(row.variant, ()) if broken else ()
-            yield replace(row, details=(*changed_so, *row.details))
-        yield from rows
+            at = places.get(row.variant, ()) if broken else ()
+            details = (*changed_so, *row.details)
+            yield replace(row, details=details, places=(*at, *row.places))
+        for row in rows:
+            yield replace(row, places=places.get(row.variant, ()))
 
     def notes(self, *, update: bool) -> Iterator[Note]:
         """What could not be compared, or recorded, and why."""

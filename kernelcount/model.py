@@ -536,6 +536,70 @@ class Counters:
     stall: str | None = None
 
 
+SyncKind = Literal[
+    "item",
+    "bool",
+    "nonzero",
+    "mask",
+    "copy to host",
+    "copy to device",
+    "pageable copy",
+    "explicit",
+    "inside an op",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """One time that the CPU waited for the GPU in a call.
+
+    `file`, `line` and `function` are of the user's innermost frame, `op` is what torch was asked
+    for, `call` the API's function that waited; None: not known. `idle_ns`: nanoseconds for which
+    the GPU had nothing to do, from the beginning of the wait to the next work; `wait_ns`, for which
+    the CPU stood still; `copy_ns`, those of the copy that was waited for. `seen_by`: ``trace``,
+    ``debug mode`` or ``paper``. `compiled`: it is in code that torch.compile wrote; the line is
+    that which runs this code.
+    """
+
+    kind: SyncKind
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    op: str | None = None
+    call: str | None = None
+    idle_ns: int | None = None
+    wait_ns: int | None = None
+    copy_ns: int | None = None
+    seen_by: tuple[str, ...] = ()
+    compiled: bool = False
+
+    @property
+    def free(self) -> bool | None:
+        """Whether the GPU lost no time by it; None where that cannot be told."""
+        return None if self.idle_ns is None else self.idle_ns == 0
+
+    @property
+    def hideable(self) -> bool:
+        """Whether ``pin_memory`` and ``non_blocking=True`` would hide it."""
+        return self.kind in ("pageable copy", "copy to device")
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A time in which the GPU ran nothing, since what came next had not been launched.
+
+    `start_ns` counts from the start of the first record. `before` and `after`: the names of what
+    ended and of what began then. `doing`: what the CPU did meanwhile and for how many nanoseconds,
+    the longest first.
+    """
+
+    start_ns: int
+    duration_ns: int
+    before: str
+    after: str
+    doing: tuple[tuple[str, int], ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Capture:
     """The raw record of one variant's run, or of one trace.
@@ -551,7 +615,9 @@ class Capture:
     the records come from; None: nobody has looked. `breaks` and
     `recompilations` of torch.compile, and `skipped_graphs`: why Inductor did without CUDA graphs;
     None where nothing was compiled, or it cannot be told. `breaks_cost`: what all breaks cost
-    together.
+    together. `syncs`: the times that the
+    CPU waited, in order; `gaps`: the longest times for which the GPU had to wait for the CPU, and
+    `idle_ns`, the sum of all such; None: not looked for, or it cannot be told.
     """
 
     name: str
@@ -577,6 +643,9 @@ class Capture:
     breaks_cost: Cost | None = None
     recompilations: tuple[Recompilation, ...] | None = None
     skipped_graphs: tuple[str, ...] | None = None
+    syncs: tuple[Sync, ...] | None = None
+    gaps: tuple[Gap, ...] | None = None
+    idle_ns: int | None = None
 
     @property
     def on_cpu(self) -> bool:
@@ -610,12 +679,31 @@ class Capture:
 
         Kernels without a valid start or duration are left out.
         """
+        return self._covered([w.activity == "kernel" for w in self.records.works])
+
+    @property
+    def occupied_ns(self) -> int:
+        """Nanoseconds during which anything ran, copies and fills too; overlap counts once."""
+        return self._covered([True] * len(self.records.works))
+
+    @property
+    def span_ns(self) -> int:
+        """Nanoseconds from the start of the first record to the end of the last, of those timed."""
         r = self.records
-        kernel = [w.activity == "kernel" for w in r.works]
+        timed = [
+            (start, start + duration)
+            for start, duration in zip(r.start_ns, r.duration_ns, strict=True)
+            if NO_TIME not in (start, duration)
+        ]
+        return max(end for _, end in timed) - min(start for start, _ in timed) if timed else 0
+
+    def _covered(self, wanted: list[bool]) -> int:
+        """Time covered by the records of these works; those without a valid time are left out."""
+        r = self.records
         starts, durations = r.start_ns, r.duration_ns
-        if not all(kernel) or NO_TIME in durations or NO_TIME in starts:
+        if not all(wanted) or NO_TIME in durations or NO_TIME in starts:
             columns = zip(r.work, starts, durations, strict=True)
-            timed = [kernel[w] and NO_TIME not in (s, d) for w, s, d in columns]
+            timed = [wanted[w] and NO_TIME not in (s, d) for w, s, d in columns]
             starts = array("q", compress(starts, timed))
             durations = array("q", compress(durations, timed))
         if all(map(le, map(add, starts, durations), islice(starts, 1, None))):
@@ -968,7 +1056,8 @@ class Held:
     `bounds` None: the limit is no number. `unit`: ``bytes``, ``ns``, ``x`` or "".
 
     `why` is one sentence: why it is undecided, or what is wrong beyond the figures. `details` are
-    lines that help to find the cause, such as ``new: triton_poi_fused_gelu_1``. `basis`: where the
+    lines that help to find the cause, such as ``new: triton_poi_fused_gelu_1``, and `places` the
+    lines of code that they are about. `basis`: where the
     count is from, None where there is none. `code`: the exit code of what is undecided, 2 where the
     user's own code or budget is at fault.
     """
@@ -991,6 +1080,7 @@ class Held:
     high: float | None = None
     basis: Literal["measured", "paper"] | None = None
     code: int = 3
+    places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -1023,6 +1113,154 @@ class Checked:
         if self.allow_undecided:
             codes.discard(3)
         return 2 if self.unwritten else min(codes, default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One variant of a file that is held against another file, named as the file spells it.
+
+    What a lock file says of a variant is a capture, too, of kernels in no order and without times.
+    `unknown`: of which activities it does not say how many there were.
+    """
+
+    name: str
+    kind: Literal["trace", "captures", "lock"]
+    outcome: Outcome
+    unknown: tuple[Activity, ...] = ()
+
+    @property
+    def capture(self) -> Capture | None:
+        """What was recorded, be it in part."""
+        return self.outcome.seen if isinstance(self.outcome, Unmeasured) else self.outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One row on both sides; None where it is not there. Their names may differ: see `alignment`.
+
+    `change`: ``appeared``, ``vanished``; ``count``: it ran more often or less; ``time``: as often,
+    and its time differs by more than times that are taken apart do; ``same``. `places`: the lines
+    of the user's code that it is of, as they are now, or as they were.
+    """
+
+    change: Literal["appeared", "vanished", "count", "time", "same"]
+    before: Row | None
+    after: Row | None
+    places: tuple[Place, ...] = ()
+
+    @property
+    def row(self) -> Row:
+        """The row as it is now, or as it was."""
+        row = self.after or self.before
+        assert row is not None
+        return row
+
+    @property
+    def renamed(self) -> bool:
+        """Whether another kernel does what the one before did."""
+        return bool(self.before and self.after and self.before.name != self.after.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """One figure of a whole variant on both sides, times in nanoseconds; None: not known.
+
+    `bounds` enclose both, where they are no more than bounds or are in doubt, and `why` says for
+    what reason that is, or for what reason one is not known. It does not `apply` where no such
+    variant has one.
+    """
+
+    name: str
+    before: float | None
+    after: float | None
+    bounds: tuple[tuple[float, float], tuple[float, float]] | None = None
+    why: str = ""
+    applies: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One variant in two files: what changed from one to the other.
+
+    `unknown` says why nothing is concluded, and then nothing else is there. `call_speed` and
+    `kernel_speed` compare the time of a call and the sum of kernel times; None where they may not
+    be compared. `breaks`: where graphs break that did not before. `notes` are what has to be known
+    to read it.
+    """
+
+    name: str
+    before: Side
+    after: Side
+    unknown: str = ""
+    changes: tuple[Change, ...] = ()
+    totals: tuple[Total, ...] = ()
+    call_speed: Speed | None = None
+    kernel_speed: Speed | None = None
+    breaks: tuple[Break, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def known(self) -> tuple[Total, ...]:
+        """The figures that at least one side has."""
+        return tuple(t for t in self.totals if not t.before is t.after is None)
+
+    def total(self, name: str) -> Total | None:
+        """The figure of this name; None where it may not be compared."""
+        return next((t for t in self.totals if t.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How much one figure may grow: `amount` of its unit, or that share of what it was.
+
+    `name` is the flag's without ``max-``, `text` the value as it was written.
+    """
+
+    name: str
+    amount: float
+    relative: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of one allowance for one variant; `why` says what decides it, in words.
+
+    `figure` names the total that it is about, `before` and `after` are its values.
+    """
+
+    allowance: Allowance
+    variant: str
+    figure: str
+    status: Literal["kept", "broken", "undecided"]
+    before: float | None
+    after: float | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What changed between two files, variant by variant, and whether that is allowed.
+
+    `only_before` and `only_after`: variants that have no counterpart.
+    """
+
+    before: str
+    after: str
+    pairs: tuple[Pair, ...]
+    only_before: tuple[str, ...] = ()
+    only_after: tuple[str, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    allow_undecided: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """1 for a regression; 3 where something is unknown or, unless allowed, undecided."""
+        statuses = {d.status for d in self.decisions}
+        if "broken" in statuses:
+            return 1
+        undecided = "undecided" in statuses and not self.allow_undecided
+        return 3 if undecided or any(p.unknown for p in self.pairs) else 0
 
 
 def note_codes(notes: Iterable[Note]) -> set[str]:

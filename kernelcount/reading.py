@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kernelcount import gaps, waits
 from kernelcount.errors import UnreadableError, UsageError
 from kernelcount.model import Capture, Environment, Note, Outcome, Unmeasured
 from kernelcount.timeline import Settled, Timeline, written_twice
@@ -77,8 +78,16 @@ def _read(source: Source, name: str, region: str | None = None, mark: str | None
         steps=settled.steps,
         notes=tuple(_notes(trace, settled)),
     )
-    reason = _unknown(trace, settled)
-    return capture if reason is None else Unmeasured(name, reason, capture)
+    if (reason := _unknown(trace, settled)) is not None:
+        return Unmeasured(name, reason, capture)
+    return _with_waits(capture, settled) if timeline.host_rows else capture
+
+
+def _with_waits(capture: Capture, settled: Settled) -> Capture:
+    """The capture with the times that CPU and GPU waited for each other."""
+    longest, idle_ns = gaps.found(settled) or (None, None)
+    syncs = waits.found(settled, priced=capture.complete is True)
+    return replace(capture, syncs=syncs, gaps=longest, idle_ns=idle_ns)
 
 
 @contextmanager

@@ -19,6 +19,8 @@ _NOTHING_RAN = "needs a GPU"
 _NO_KERNELS = "no GPU was involved"
 _NOT_COMPILED = "nothing is compiled, or this torch does not tell what is"
 
+_READING = ("Tensor.__repr__", "torch.save")  # they wait for one value after the other
+
 DOUBTED = ("incomplete", "doubtful-values", "late-environment", "unstable")
 """Notes which say that another count would be right, or as right."""
 
@@ -221,6 +223,24 @@ def _number_of(attribute: str, unknown: str) -> Callable[[Counted], Reading]:
     return found
 
 
+def _syncs(counted: Counted) -> Reading:
+    capture = counted.capture
+    if capture.on_cpu:
+        return _unknown(_NO_KERNELS)
+    if capture.syncs is None:
+        return _unknown("not looked for")
+    number = len(capture.syncs)
+    return _at_least(number) if _may_wait_more(capture) else _exactly(number)
+
+
+def _may_wait_more(capture: Capture) -> bool:
+    """Whether something on paper may wait that is not seen into, or as often as nobody knows."""
+    if capture.paper is None:
+        return False
+    reads = any(sync.op in _READING for sync in capture.syncs or ())
+    return bool(reads or capture.paper.own or "unknown-call" in note_codes(capture.notes))
+
+
 def _recompiles(counted: Counted) -> Reading:
     again = counted.capture.recompilations
     return _unknown(_NOT_COMPILED) if again is None else _exactly(len(again))
@@ -308,8 +328,7 @@ RULES: dict[str, Rule] = {
                          _number_of("breaks", _NOT_COMPILED),
                          of_record=False),
     "recompiles": Rule("functions compiled once more", _recompiles, of_record=False),
-    "syncs": Rule("waits of the CPU for the GPU", _number_of("syncs", "not looked for"),
-                  of_record=False),
+    "syncs": Rule("waits of the CPU for the GPU", _syncs, of_record=False),
     "peak_memory": Rule("bytes held at the peak, above the inputs", _peak_memory, "bytes",
                         of_record=False, timed=True),
     "speedup": Rule("time per call of another variant over this one's", _speedup, "x",

@@ -13,7 +13,6 @@ import select
 import signal
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import threading
 import time
@@ -26,8 +25,8 @@ from typing import Protocol
 
 import msgspec
 
-import kernelcount
 from kernelcount import boot, worker
+from kernelcount.callers import is_users
 from kernelcount.errors import Interrupted, KernelcountError, NotMeasuredError
 from kernelcount.model import (
     NOT_TIMED,
@@ -423,19 +422,9 @@ def _frame(fault: Path) -> str | None:
     with contextlib.suppress(OSError):
         for line in fault.read_text(errors="replace").splitlines():
             match = _FRAME.fullmatch(line)
-            if match and _is_users(match[1]):
+            if match and is_users(match[1]):
                 return f"at {Path(match[1]).name}:{match[2]}, in {match[3]}"
     return None
-
-
-def _is_users(file: str) -> bool:
-    path = Path(file)
-    ours = Path(kernelcount.__file__).parent
-    if path.is_relative_to(ours):
-        return path.is_relative_to(ours / "_scenarios")
-    folders = sysconfig.get_paths()
-    libraries = {folders[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return not file.startswith("<") and not any(path.is_relative_to(f) for f in libraries)
 
 
 def kill(process: Process, token: str) -> None:

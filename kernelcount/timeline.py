@@ -17,7 +17,8 @@ from itertools import compress, count, islice
 from operator import eq, le
 from typing import Any, NamedTuple
 
-from kernelcount.devices.calls import Call, classify, vendor
+from kernelcount.devices.base import MARK
+from kernelcount.devices.calls import Call, classify, vendor, waits
 from kernelcount.labels import Label, Labels
 from kernelcount.launches import (
     NEVER,
@@ -30,6 +31,7 @@ from kernelcount.launches import (
     tally,
 )
 from kernelcount.model import NO_TIME, Activity, Lane, Records, Step, Work
+from kernelcount.stops import Stops
 from kernelcount.traces.kineto import (
     Annotation,
     Copy,
@@ -79,7 +81,8 @@ class Timeline:
         self.start, self.duration = array("q"), array("q")
         self.external, self.node, self.correlation = array("q"), array("q"), array("q")
         self.launches, self.captures, self.labels = Launches(), Captures(), Labels()
-        self.pairing = Pairing(self.launches)
+        self.pairing, self.stops = Pairing(self.launches), Stops()
+        self.window: Range | None = None
         self.steps: list[Range] = []
         self.regions: list[Range] = []
         self.annotations: set[str] = set()
@@ -88,6 +91,7 @@ class Timeline:
         self.rows = self.host_rows = self.compiled = 0
         self.phaseless = self.unpaired = self.unended = self.endless = 0
         self._calls: dict[str, int] = {}
+        self._waiting: set[str] = set()
         self._open: dict[tuple[object, ...], list[Event]] = {}
 
     def add(self, batch: Iterable[object]) -> None:
@@ -203,6 +207,8 @@ class Timeline:
         calls = self._calls_of([row.name for row in rows])
         correlations = [row.args.correlation for row in rows]
         starts, durations = _moments(rows)
+        if self._waiting:
+            self._note_stops(rows, (starts, durations))
         kinds = set(calls)
         if not kinds.isdisjoint(_CAPTURING):
             self._note_captures(rows, calls, starts)
@@ -232,7 +238,19 @@ class Timeline:
             self._calls.clear()
         self._calls.update((name, int(classify(name))) for name in set(names))
         self.vendors |= {kind for name in set(names) if (kind := vendor(name))}
+        self._waiting |= set(filter(waits, names))
         return [self._calls[name] for name in names]
+
+    def _note_stops(self, rows: list[Event], times: tuple[array[float], array[float]]) -> None:
+        chosen = [row.name in self._waiting and row.ts is not None for row in rows]
+        if not any(chosen):
+            return
+        found = list(compress(rows, chosen))
+        picked = tuple(array("d", compress(column, chosen)) for column in times)
+        externals = _integers([row.args.external_id for row in found])
+        self.stops.add(
+            [row.name for row in found], self._threads(found), (picked[0], picked[1]), externals
+        )
 
     def _note_first(self, starts: Iterable[float], correlations: Iterable[int | None]) -> None:
         known = (start for start in starts if start != NEVER)
@@ -270,6 +288,8 @@ class Timeline:
                 self.compiled += 1
             if name == self.mark:
                 self.mark_seen = True
+            if name == MARK and row.ts is not None and row.dur is not None:
+                self.window = Range(row.ts, row.ts + row.dur, row.pid, name)
             if self.region is not None and len(self.annotations) < _MOST_NAMES:
                 self.annotations.add(name)
             if name == self.region:
@@ -344,17 +364,50 @@ class Settled:
         self.timeline = timeline
         self._dropped = dropped
         self._kernels = [key[1] == "kernel" for key in timeline.works]
+        self._names = [key[0] for key in timeline.works]
         self._processes = [key[0] for key in timeline.threads]
         self.tally = self._tally()
         self._launch = timeline.pairing.launch
         self._sort_orphans()
-        order = self._order()
+        self.order = order = self._order()
         if timeline.region is not None:
             order = self._in_region(order)
         self.launches = len(self.tally.counted)
         self.graph_launches = timeline.launches.graphs(self.tally.counted)
         self.steps = self._steps(order)
         self.records = self._records(order)
+
+    def launch(self, record: int) -> int:
+        """The call that put a record on the GPU; `NONE` where that is not known."""
+        return self._launch[record]
+
+    def name(self, record: int) -> str:
+        """The name of a record."""
+        return str(self._names[self.timeline.work[record]])
+
+    def ended(self, record: int) -> int | None:
+        """When a record ended, in nanoseconds; None where it has no valid time."""
+        start, duration = self.timeline.start[record], self.timeline.duration[record]
+        return None if NO_TIME in (start, duration) else start + duration
+
+    @cached_property
+    def labels(self) -> dict[object, dict[int, Label]]:
+        """By process, the label of each External id."""
+        return self.timeline.labels.resolve(self._processes)
+
+    def process(self, thread: int) -> object:
+        """The process of a thread."""
+        return self._processes[thread]
+
+    def is_kept(self, thread: int, time: float) -> bool:
+        """Whether what the host did then counts: in the marked call, in the region asked for."""
+        timeline, process = self.timeline, self._processes[thread]
+        if (window := timeline.window) is not None and not window.start <= time < window.end:
+            return False
+        if timeline.region is None:
+            return True
+        ranges = _by_process(timeline.regions).get(process, ())
+        return _within(_merged(ranges), time)
 
     @property
     def duplicates(self) -> int:
@@ -367,7 +420,7 @@ class Settled:
         answers = Answers(
             timeline.correlation,
             timeline.start,
-            self._is_kernel,
+            self.is_kernel,
             lambda record: devices[timeline.lane[record]],
             self._dropped,
         )
@@ -375,7 +428,8 @@ class Settled:
             timeline.launches, timeline.pairing, timeline.captures, answers, self._processes
         )
 
-    def _is_kernel(self, record: int) -> bool:
+    def is_kernel(self, record: int) -> bool:
+        """Whether a record is a kernel, and no copy or fill."""
         return self._kernels[self.timeline.work[record]]
 
     def _sort_orphans(self) -> None:
@@ -386,7 +440,7 @@ class Settled:
         first_start, first_correlation = timeline.beginning() if alone else (0.0, 0)
         for i in alone:
             correlation, start = timeline.correlation[i], timeline.start[i]
-            if not self._is_kernel(i) or i in self._dropped:
+            if not self.is_kernel(i) or i in self._dropped:
                 continue
             if NO_TIME != correlation < first_correlation or NO_TIME != start < first_start * 1000:
                 self.early += 1
@@ -420,7 +474,7 @@ class Settled:
 
         placed = [i for i in order if inside(self._launch[i])]
         untimed = sum(
-            launch != NONE and starts[launch] == NEVER and self._is_kernel(i)
+            launch != NONE and starts[launch] == NEVER and self.is_kernel(i)
             for i, launch in enumerate(self._launch)
         )
         self.unplaced = self.missing + self.unmarked + untimed
@@ -443,7 +497,7 @@ class Settled:
         time: Counter[str] = Counter()
         for i in order:
             launch = self._launch[i]
-            if launch == NONE or not self._is_kernel(i):
+            if launch == NONE or not self.is_kernel(i):
                 continue
             ranges = by_process.get(self._processes[threads[launch]], ())
             found = _open_at(ranges, starts[launch])
@@ -475,7 +529,7 @@ class Settled:
 
     def _labels(self, order: Sequence[int]) -> Iterator[Label | None]:
         """The label of each record, by External id and the process that launched it."""
-        labels = self.timeline.labels.resolve(self._processes)
+        labels = self.labels
         external = self.timeline.external
         if len(labels) == 1:
             (only,) = labels.values()

@@ -104,7 +104,9 @@ def _time_of_copies(capture: Capture) -> int:
 
 
 def _asks(capture: Capture) -> bool:
-    """Whether something comes to the host in the call: then the CPU may have waited for it."""
+    """Whether the CPU waits in the call, or else whether something comes to the host in it."""
+    if capture.syncs is not None:
+        return any(not sync.free for sync in capture.syncs)
     works, r = capture.records.works, capture.records
     return any(works[w].activity == "copy" and _TO_HOST in works[w].name for w in r.work)
 

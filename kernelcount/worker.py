@@ -445,6 +445,7 @@ class _Session:
             seconds=self.job.seconds,
             reference=self.job.reference,
             cold=self.job.cold,
+            explain=self.job.explain,
             notes=(
                 *_global_notes(),
                 *self._chosen_notes(),

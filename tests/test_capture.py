@@ -17,7 +17,7 @@ from kernelcount.errors import KernelcountError
 from kernelcount.model import Capture, Job, Unmeasured
 
 HEAD = """
-from kernelcount.devices.fake import launch, other_profiler
+from kernelcount.devices.fake import launch, other_profiler, wait
 calls = 0
 """
 
@@ -476,3 +476,98 @@ def test_a_device_that_no_profiler_waits_for_is_told(target):
         Job(target("def f(x): return x") + ":f", device="cpu", variants=("eager",)), lambda _: None
     )
     assert said == "no profiler waits for a range on cpu"
+
+
+# ── where the CPU waits ──────────────────────────────────────────────────────────────────────────
+
+
+WAITS = """
+def f(x):
+    launch("a", op="aten::add")
+    wait("aten::item", inside="aten::_local_scalar_dense", copy="Memcpy DtoH (Device -> Pinned)")
+    launch("b", op="aten::mul")
+    return x
+"""
+
+
+def test_each_wait_has_its_line_its_kind_and_its_price(fake):
+    (sync,) = fake(WAITS).syncs
+    assert (sync.line, sync.function, sync.kind, sync.op) == (8, "f", "item", "item")
+    assert sync.idle_ns > 0
+    assert sync.seen_by == ("trace", "debug mode")
+
+
+def test_without_a_wait_there_is_none_and_on_a_cpu_nobody_looked(fake, count, target):
+    outcome = fake("def f(x):\n    launch('a')\n    launch('b')")
+    assert outcome.syncs == ()
+    assert [(g.before, g.after) for g in outcome.gaps] == [("a", "b")]
+    cpu = count(target("def f(x): return x.sum().item()") + ":f", sizes=(4,))["eager"]
+    assert (cpu.syncs, cpu.gaps, cpu.idle_ns) == (None, None, None)
+
+
+def test_the_call_that_tells_the_lines_leaves_the_counts_and_the_users_state_alone(fake, tmp_path):
+    before = torch.get_rng_state()
+    outcome = fake("""
+from pathlib import Path
+def f(x):
+    with Path(__file__).with_name("seen").open("a") as file:
+        print(float(x[0]), file=file)
+    x += torch.rand(4)
+    launch("a")
+    wait("aten::item")
+    launch("b")
+    return x
+""")
+    assert (outcome.count("kernel"), outcome.launches, outcome.stable) == (2, 2, True)
+    seen = (tmp_path / "seen").read_text().split()
+    assert len(seen) == 3 + 2 + 1
+    assert len(set(seen)) == 1
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_call_that_fails_costs_the_lines_and_not_the_count(fake):
+    outcome = fake("""
+def f(x):
+    global calls
+    calls += 1
+    if calls == 6:
+        raise SystemExit("enough")
+    launch("a")
+    wait()
+    launch("b")
+""")
+    assert operations(outcome) == {"a": 1, "b": 1}
+    (sync,) = outcome.syncs
+    assert (sync.line, sync.idle_ns is None) == (None, False)
+    (note,) = outcome.notes
+    assert note.code == "syncs-unplaced"
+    assert "SystemExit" in note.detail
+
+
+def test_waits_of_which_torch_tells_another_number_stay_without_a_line(fake):
+    outcome = fake("""
+def f(x):
+    global calls
+    calls += 1
+    wait("aten::item")
+    launch("a")
+    wait("aten::item")
+    if calls == 6:
+        wait("aten::item")
+""")
+    assert [s.line for s in outcome.syncs] == [None, None]
+    assert codes(outcome) == ["syncs-unplaced"]
+
+
+def test_a_wait_in_a_result_that_is_remembered_is_told_of_the_call_that_made_it(fake):
+    outcome = fake("""
+known = {}
+def f(x):
+    if x.data_ptr() not in known:
+        launch("a")
+        wait("aten::item")
+        known[x.data_ptr()] = x
+    return known[x.data_ptr()]
+""")
+    assert codes(outcome) == ["memoised"]
+    assert [s.line for s in outcome.syncs] == [10]

@@ -16,8 +16,12 @@ from kernelcount.model import (
     Capture,
     Environment,
     Note,
+    Origin,
     Paper,
+    Place,
+    Provenance,
     Recompilation,
+    Source,
     Target,
     Timing,
     Unmeasured,
@@ -189,6 +193,8 @@ def test_what_torch_compile_did_stands_with_a_limit_that_is_broken(check):
         "recompiled since n == 2 failed at t.py:1",
     )
     assert (kept.details, broken.actual) == ((), 1)
+    assert broken.places == (Place("/home/me/t.py", 3), Place("/home/me/t.py", 1))
+    assert kept.places == ()
 
 
 def test_calls_are_timed_and_paper_is_asked_only_where_a_limit_is_about_it(check):
@@ -262,12 +268,19 @@ def test_what_was_seen_is_recorded_and_held_from_then_on(check):
 def test_kernels_that_appear_and_vanish_break_the_lock_and_are_named(check):
     update(check, EAGER, FUSION)
     split = capture("compile", ("triton_a", "kernel", None, 1), ("triton_b", "kernel", None, 1))
+    source = Source((Origin("add", Place("/home/me/t.py", 5)),))
+    split = replace(split, provenance=Provenance((source, None)))
     checked = check(BOTH, EAGER, split, environment=SM_90)
     limit, lock = checked.held[1], checked.held[3]
     assert (limit.status, lock.status, lock.limit) == ("broken", "broken", "lock")
     assert (lock.file, lock.line) == ("kernelcount.lock", 4)
-    changes = ("new: triton_a", "new: triton_b", f"gone: {FUSED}")
+    changes = ("new: triton_a   t.py:5", "new: triton_b", f"gone: {FUSED}")
     assert limit.details == lock.details == changes
+    assert (
+        [p.line for p in limit.places]
+        == [p.line for p in lock.places]
+        == [source.origins[0].place.line]
+    )
     assert lock.why == "it launches other kernels than are recorded"
 
 
@@ -354,3 +367,12 @@ def test_what_a_beside_cannot_tell_is_undecided(check):
     assert (held.status, held.why) == (
         "undecided", "not counted on paper: no figures of this card",
     )  # fmt: skip
+
+
+def test_a_line_of_code_inside_the_current_folder_is_named_from_there(check):
+    here = str(Path.cwd() / "models" / "t.py")
+    found = replace(
+        FUSION, breaks=(Break(here, 3, "f", "print"), Break("/x.py", None, "f", "item"))
+    )
+    (broken,) = check("budget: {compile: {graph_breaks: 0}}", found).held
+    assert broken.places == (Place("models/t.py", 3),)

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
-    {"boot", "errors", "model"},
+    {"boot", "callers", "errors", "model"},
     {"attention", "places", "details", "fusion", "ledger", "noise", "rates", "roofline"},
     {"sources"},
     {
@@ -27,16 +27,20 @@ LAYERS = (
         "memory",
         "nesting",
         "comparison",
+        "alignment",
+        "pairing",
+        "allowances",
         "verdict",
         "crossover",
         "scenarios",
     },
-    {"launches", "rules"},
-    {"timeline", "operations", "paper", "probes", "state", "limits", "lockfile"},
+    {"launches", "rules", "stops", "waiting"},
+    {"changes", "timeline", "operations", "paper", "probes", "state", "limits", "lockfile"},
+    {"gaps", "waits"},
     {"reading", "budget"},
     {"budgets", "locks"},
     {"checking"},
-    {"capture", "examination"},
+    {"capture", "differing", "examination", "sides"},
     {"together"},
     {"remedies"},
     {"worker"},

@@ -19,6 +19,7 @@ from kernelcount.model import (
     Paper,
     Recompilation,
     Records,
+    Sync,
     Timing,
     Unmeasured,
     Work,
@@ -178,6 +179,19 @@ def test_the_bytes_of_somebodys_own_op_are_an_upper_bound():
     assert (reading.value, reading.low, reading.high) == (3, 0, 3)
     assert rules.status(reading, Bounds(None, 3)) == "kept"
     assert rules.status(reading, Bounds(3, 3)) == "undecided"
+
+
+def test_syncs_are_those_of_a_call_and_on_paper_of_what_is_seen_into():
+    item, printed = Sync("item", op="item"), Sync("copy to host", op="Tensor.__repr__")
+    assert exact("syncs", capture("kernel", syncs=(item, item))) == 2
+    assert exact("syncs", on_paper("kernel", at_least=True, syncs=())) == 0
+    assert unknown("syncs", capture("kernel")) == "not looked for"
+    assert unknown("syncs", Capture("eager", CPU)) == "no GPU was involved"
+    own = on_paper("kernel", own=(Work("mine::op", "kernel"),), syncs=(item,))
+    unseen = on_paper("kernel", notes=(Note("unknown-call", "mystery"),), syncs=())
+    for found, least in ((own, 1), (unseen, 0), (on_paper("kernel", syncs=(printed,)), 1)):
+        reading = read("syncs", found)
+        assert (reading.value, reading.at_least) == (least, True)
 
 
 def test_breaks_and_recompilations_are_those_of_what_was_compiled():

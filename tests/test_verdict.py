@@ -13,6 +13,7 @@ from kernelcount.model import (
     Paper,
     Rates,
     Records,
+    Sync,
     Timing,
     Work,
 )
@@ -215,6 +216,20 @@ def test_what_an_op_costs_at_least_and_at_most_leaves_room_that_a_wait_decides()
     asked = (Work("Memcpy DtoH (Device -> Pageable)", "copy"), 1 * US)
     assert held(capture(*ran, asked, call_us=183, launches=8), gpu).verdict == "waiting for the CPU"
     assert held(capture(*ran, call_us=500), gpu).verdict == "waiting for the CPU"
+
+
+def test_waits_that_are_known_decide_and_not_what_is_copied():
+    gpu = Gpu(replace(MEASURED, eager_ns=9_200, module_ns=23_000), CITED, L2)
+    copied = (Work("Memcpy DtoH (Device -> Pinned)", "copy"), 1 * US)
+    ran = [*[kernel(2)] * 8, copied]
+
+    def with_waits(*syncs):
+        return held(capture(*ran, call_us=183, launches=8, syncs=syncs), gpu).verdict
+
+    assert with_waits(Sync("pageable copy", idle_ns=9)) == "waiting for the CPU"
+    assert with_waits(Sync("item", idle_ns=None)) == "waiting for the CPU"
+    assert with_waits(Sync("explicit", idle_ns=0)) == "launch-bound"
+    assert with_waits() == "launch-bound"
 
 
 def test_compiled_code_costs_its_call_once_and_an_op_for_each_further_kernel():

@@ -11,6 +11,7 @@ import typer
 from kernelcount import __version__
 from kernelcount.cli import output
 from kernelcount.cli.check import check
+from kernelcount.cli.diff import diff
 from kernelcount.cli.doctor import doctor
 from kernelcount.cli.read import read
 from kernelcount.cli.run import run
@@ -20,7 +21,7 @@ from kernelcount.errors import Interrupted, UsageError
 _SUMMARY = (
     "Count the GPU kernels that a PyTorch function launches, in eager and under torch.compile."
 )
-_COMMANDS = (run, read, check, scenarios, doctor)
+_COMMANDS = (run, read, diff, check, scenarios, doctor)
 
 # Plain help: rich would be imported for it, and that takes longer than all the rest.
 app = typer.Typer(

@@ -17,7 +17,7 @@ def check(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[PATH]...",
+            metavar="PATH",
             help="Budgets, or folders of them. Default: scenarios/ and the current folder.",
             show_default=False,
         ),
@@ -45,7 +45,9 @@ def check(
     allow_undecided: Annotated[
         bool, typer.Option("--allow-undecided", help="Exit 0 where a limit could not be decided.")
     ] = False,
-    form: Annotated[str, typer.Option("--format", help="table, json or csv.")] = "table",
+    form: Annotated[
+        str, typer.Option("--format", help="table, json, markdown, csv, github or junit.")
+    ] = "table",
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="Write the result here.")
     ] = None,

@@ -28,7 +28,10 @@ def read(
     save: Annotated[
         Path | None, typer.Option("--save", metavar="FILE", help="Write all captures as JSON.")
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="All kernels, by their full names.")] = False,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="All kernels, by their full names; all waits and idle times."),
+    ] = False,
 ) -> None:
     """Count what recorded traces hold."""
     from kernelcount import app

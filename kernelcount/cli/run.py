@@ -110,7 +110,10 @@ def run(
         bool,
         typer.Option("--explain", help="Source lines, what was fused with what, and why not more."),
     ] = False,
-    full: Annotated[bool, typer.Option("--full", help="All kernels, by their full names.")] = False,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="All kernels, by their full names; all waits and idle times."),
+    ] = False,
 ) -> None:
     """Count a function's kernels, eager beside torch.compile."""
     from kernelcount import app, runners, variants

@@ -61,6 +61,18 @@ class Device(Protocol):
         """The device's name and the versions that a count depends on."""
 
 
+SYNC_WARNING = "called a synchronizing CUDA operation"
+"""How a warning of torch's sync debug mode begins (c10/cuda/CUDAFunctions.cpp)."""
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """A device of which torch can tell when the CPU waits for it."""
+
+    def telling(self) -> AbstractContextManager[bool]:
+        """Have torch warn of each wait (`SYNC_WARNING`) while it is open; whether it does."""
+
+
 @runtime_checkable
 class Ranged(Protocol):
     """A device on which another program's profiler can be told which call to look at."""

@@ -38,6 +38,14 @@ _PATTERNS: tuple[tuple[Call, str], ...] = (
     (Call.CAPTURE_BEGIN, r"(cuda|cu|hip)StreamBeginCapture\w*"),
     (Call.CAPTURE_END, r"(cuda|cu|hip)StreamEndCapture\w*"),
 )
+# cudaMemcpy and its kin without Async come back when the copy is made, from GPU to GPU aside (CUDA
+# Runtime API, "API synchronization behavior"); hipMemcpyWithStream is what torch calls with ROCm.
+_WAITING = re.compile(
+    r"(cuda|hip)(Device|Stream|Event)Synchronize\w*|(cu|hip)(Ctx|Stream|Event)Synchronize\w*"
+    r"|(cuda|cu|hip)Memcpy(?!\w*(Async|Peer|DtoD))\w*"
+    r"|ur(QueueFinish|EventWait)|ze(Event|Fence|CommandList)HostSynchronize"
+    r"|zeCommandQueueSynchronize"
+)
 _LONGEST = 200  # characters; no API has a call of a longer name, but a file may
 _COMPILED = tuple((call, re.compile(pattern)) for call, pattern in _PATTERNS)
 
@@ -54,6 +62,11 @@ def classify(name: str) -> Call:
     if len(name) > _LONGEST:
         return Call.OTHER
     return next((call for call, p in _COMPILED if p.fullmatch(name)), Call.OTHER)
+
+
+def waits(name: str) -> bool:
+    """Whether the host stands still in the call of this name until the GPU has done something."""
+    return len(name) <= _LONGEST and _WAITING.fullmatch(name) is not None
 
 
 def vendor(name: str) -> str | None:

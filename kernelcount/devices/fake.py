@@ -9,18 +9,20 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kernelcount.devices.base import MARK
+from kernelcount.devices.base import MARK, SYNC_WARNING
 from kernelcount.model import Environment, Note
 
 _recording: list[dict[str, Any]] | None = None
 _clock = 1000.0  # microseconds of the host
 _busy = 0.0  # microseconds of kernels
 _held = 0
+_telling = False
 cache: int | None = None  # bytes of the last-level cache
 _correlation = 0
 
@@ -71,6 +73,16 @@ class Fake:
             call()
             total += max(_clock - launched, _busy - busy)
         return total * 1e3
+
+    @contextmanager
+    def telling(self) -> Iterator[bool]:
+        """Have `wait` warn as torch does."""
+        global _telling  # noqa: PLW0603
+        _telling = True
+        try:
+            yield True
+        finally:
+            _telling = False
 
     def in_range(self, call: Callable[[], object]) -> None:
         """Write the names of the kernels that `call` launches to the file that a fake ncu reads."""
@@ -130,6 +142,41 @@ def launch(
     for i in range(0 if lost else kernels):
         where = {"device": 0, "stream": 7, **args}
         _recording.append(_row("kernel", name, _clock + 3 + i, duration_us, where))
+
+
+def wait(
+    op: str | None = None,
+    *,
+    copy: str | None = None,
+    inside: str | None = None,
+    call: str = "cudaStreamSynchronize",
+    told: bool = True,
+) -> None:
+    """Wait for the fake device in the op `op`, or in none, after the copy of this name.
+
+    `inside`: the op that `op` calls and that waits. `told`: torch warns of it in sync debug mode.
+    """
+    global _clock, _correlation  # noqa: PLW0603
+    began = _clock + 10
+    _clock += 17
+    _correlation += 2
+    if _telling and told:
+        warnings.warn(f"{SYNC_WARNING} (Triggered internally)", stacklevel=2)
+    if _recording is None:
+        return
+    args = {} if op is None else {"External id": _correlation}
+    if op is not None:
+        outer = {"External id": _correlation - 1} if inside else args
+        _recording.append(_row("cpu_op", op, began - 2, 9.0, outer))
+    if inside is not None:
+        _recording.append(_row("cpu_op", inside, began - 1, 8.0, args))
+    if copy is not None:
+        of = {"correlation": _correlation, **args}
+        _recording.append(_row("cuda_runtime", "cudaMemcpyAsync", began, 2.0, of))
+        where = {"device": 0, "stream": 7, **of}
+        _recording.append(_row("gpu_memcpy", copy, began + 3, 1.0, where))
+    of = {"correlation": _correlation - 1, **args}
+    _recording.append(_row("cuda_runtime", call, began + 2, 3.0, of))
 
 
 def allocate(n: int) -> None:

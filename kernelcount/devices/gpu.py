@@ -91,6 +91,21 @@ class Gpu:
         finally:
             profiler.stop()
 
+    @contextmanager
+    def telling(self) -> Iterator[bool]:
+        """By torch's sync debug mode, which CUDA and ROCm have."""
+        if self.kind != "cuda":
+            yield False
+            return
+        import torch
+
+        before = torch.cuda.get_sync_debug_mode()
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            yield True
+        finally:
+            torch.cuda.set_sync_debug_mode(before)
+
     def l2(self) -> int | None:
         """What torch reports of the current device."""
         properties = self._api().get_device_properties(self._api().current_device())

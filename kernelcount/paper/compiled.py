@@ -14,13 +14,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from kernelcount.model import Place
+from kernelcount.model import Place, Sync
 from kernelcount.paper import adapter, flops, host, origins, parts, rules, wrapper
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call, Log, call_of
 from kernelcount.paper.mode import op_of
 from kernelcount.paper.places import STAND_IN, device_of, is_on
 from kernelcount.paper.traced import placed
+from kernelcount.paper.waits import in_graph
 
 GPU_IN_GRAPHS = "cpu"
 HOST_IN_GRAPHS = "meta"
@@ -178,7 +179,8 @@ class Compiler:
                 with self._at(""):
                     written[call.graph] = _lower(self.graphs[call.graph], card, self._scalars)
             family = (self.graphs[call.graph].family, made[call.graph])
-            calls += _of_one_call(written[call.graph][0], call, sum(made.values()), family)
+            of_call = _of_one_call(written[call.graph][0], call, sum(made.values()), family)
+            calls += of_call
             made[call.graph] += 1
             done += written[call.graph][1]
         return calls, done
@@ -187,11 +189,15 @@ class Compiler:
 def _of_one_call(
     written: Sequence[Call], call: Call, number: int, family: tuple[int, ...]
 ) -> Iterator[Call]:
-    """What a graph launches, as one call of it does: the `number`-th of all calls of graphs."""
+    """What a graph launches, as one call of it does: the `number`-th of all calls of graphs.
+
+    The waits in it are at the line that calls the graph.
+    """
     site = next((op.place for op in call.ops), None)
     for made in written:
         where = made.where and replace(made.where, graph=number)
-        yield replace(made, ops=placed(made.ops, site, family), where=where)
+        waits = tuple(replace(g, kind=w.kind, op=w.op) for g in call.waits for w in made.waits)
+        yield replace(made, ops=placed(made.ops, site, family), where=where, waits=waits)
 
 
 def _place(graph: Any, places: dict[str, str]) -> None:
@@ -291,6 +297,14 @@ def _nothing(_: Any) -> None:
 
 
 def _made(call: wrapper.Call, ops: _Ops) -> Call | None:
+    made = _launched(call, ops)
+    kind = in_graph(call.name, call.wait)
+    if made is None or kind is None:
+        return made
+    return replace(made, waits=(Sync(kind, op=call.name.rpartition(".")[2]),))
+
+
+def _launched(call: wrapper.Call, ops: _Ops) -> Call | None:
     if call.kind == "generated":
         return Call(call.name, rules.ONE, generated=True)
     if call.kind == "copy":

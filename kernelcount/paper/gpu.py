@@ -25,6 +25,7 @@ from kernelcount.model import (
     Provenance,
     Records,
     Source,
+    Sync,
     Work,
 )
 from kernelcount.paper import (
@@ -76,6 +77,7 @@ class PretendedGpu:
         self._counted: list[Call] = []
         self._traced: tuple[Place, ...] = ()
         self._unit, self._floor = 0, 0
+        self.syncs: tuple[Sync, ...] = ()
 
     def missing(self) -> str | None:
         """None: paper is always at hand."""
@@ -163,11 +165,14 @@ class PretendedGpu:
     def counted(self) -> tuple[Records, Paper, list[Note], Provenance]:
         """What the last call launched, and which lines; to be called when `prepare` is over.
 
+        `syncs` then holds the waits of the CPU in that call.
+
         Raises NotMeasuredError where Inductor, or something else of the call, is not followed.
         """
         for reason in self._scene.refusals:
             raise NotMeasuredError(reason)
         calls, done = self._lowered(self._counted)
+        self.syncs = tuple(wait for call in calls for wait in call.waits)
         paper = Paper(
             generated=sum(c.cost.kernels for c in calls if c.generated),
             library=sum(1 for c in calls if not c.generated and c.cost.kernels),

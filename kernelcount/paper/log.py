@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kernelcount.model import Source
-from kernelcount.paper import atlas, cards, flops, rules
+from kernelcount.model import Source, Sync, SyncKind
+from kernelcount.paper import atlas, cards, flops, rules, waits
 from kernelcount.paper.flops import Flops
 from kernelcount.paper.places import STAND_IN, is_on
 from kernelcount.paper.sources import Sources
 from kernelcount.paper.traced import Traced
 from kernelcount.paper.traffic import traffic
+from kernelcount.paper.waits import Pinned
 
 if TYPE_CHECKING:
     from kernelcount.paper.segments import Recorder
@@ -30,6 +31,7 @@ class Call:
     knows what the call does. `flops`: its operations and their precision, None where there is no
     formula for them. `own`: it is somebody's own op, which moves at most all that it is given.
     `ops` of the user's code are what it computes, and `where` says when, and as a part of what.
+    `waits`: the CPU waits in it for the GPU; of a graph, where it is called from.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Call:
     own: bool = False
     ops: tuple[Traced, ...] = ()
     where: Source | None = None
+    waits: tuple[Sync, ...] = ()
 
 
 class Log:
@@ -55,6 +58,7 @@ class Log:
 
     def __init__(self, card: str) -> None:
         self.card = card
+        self.pinned = Pinned()
         self.recorder: Recorder | None = None
         self.calls: list[Call] = []
         self.is_open = False
@@ -91,9 +95,20 @@ class Log:
         """Note an op, if it launches anything. `known`: its operations, where no formula is."""
         if self._inside is not None and not self.is_open:
             self._inside.append(flops.of(op, cards.CARDS[self.card]))
-        if self.is_open and (call := call_of(op, self.card)) is not None:
+        if not self.is_open:
+            return
+        call, found = call_of(op, self.card), tuple(waits.waits(op, self.pinned))
+        if call is None and found:
+            call = Call(f"{op.namespace}::{op.name}")
+        if call is not None:
             ops, where = self.sources.of(op.name)
-            self.calls.append(replace(call, flops=known or call.flops, ops=ops, where=where))
+            done = known or call.flops
+            self.calls.append(replace(call, flops=done, ops=ops, where=where, waits=found))
+
+    def note_wait(self, kind: SyncKind, what: str) -> None:
+        """Note a wait that no op makes, at the line of the user's that runs just now."""
+        if self.is_open:
+            self.calls.append(Call(what, waits=(waits.at(kind, what),)))
 
     def note_open(self, what: str) -> None:
         """Note what launches kernels that nobody counts here."""
@@ -107,7 +122,8 @@ class Log:
         if self.is_open:
             self.sources.saw()  # of the node that goes through its backward
             ops, where = self.sources.of("graph")
-            self.calls.append(Call("graph", graph=index, ops=ops, where=where))
+            here = replace(waits.at("explicit", "graph"), compiled=True)
+            self.calls.append(Call("graph", graph=index, ops=ops, where=where, waits=(here,)))
 
 
 def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:

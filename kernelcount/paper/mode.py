@@ -53,7 +53,7 @@ def make(log: Log, values: Values, composites: Composites) -> Any:
                     return adapter.in_eager(func, args, kwargs or {})
             args = tuple(map(redirected, args))
             kwargs = {name: redirected(value) for name, value in (kwargs or {}).items()}
-            if kwargs.get("pin_memory"):
+            if wanted := kwargs.get("pin_memory"):
                 kwargs["pin_memory"] = False  # without a driver no memory can be pinned
             if func in composites:
                 with self:
@@ -61,7 +61,10 @@ def make(log: Log, values: Values, composites: Composites) -> Any:
             if is_composite(func):  # such an op comes whole under inference mode only
                 with self:
                     return adapter.decomposed(func, args, kwargs)
-            return _Run(func, args, kwargs, log, values).result()
+            result = _Run(func, args, kwargs, log, values).result()
+            if wanted and is_on(result, "cpu"):
+                log.pinned.note(result)
+            return result
 
     return OnPaper()
 

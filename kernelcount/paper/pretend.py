@@ -18,6 +18,7 @@ from kernelcount.paper.cards import Card
 from kernelcount.paper.places import STAND_IN, device_of, is_gpu, is_on, redirected
 from kernelcount.paper.scene import Scene
 from kernelcount.paper.steps import mapped
+from kernelcount.paper.waits import Pinned
 
 # These parts of torch act for the user: to them a tensor on the stand-in is on the GPU.
 _FOR_THE_USER = (
@@ -49,10 +50,16 @@ class AGpu:
         import torch
 
         apart, notice = torch.compiler.disable, self._scene.note_open
+
+        def read(what: str) -> None:
+            """Something of torch's looks at the elements of a tensor."""
+            self._scene.note_wait("copy to host", what)
+            notice(what)
+
         self._kept.enter_context(adapter.cuda_not_started())
         self._answer()
-        _replace(self._kept, torch.Tensor, {"__repr__": apart(_representation(notice))})
-        _replace(self._kept, torch, {"save": apart(_saving(notice))})
+        _replace(self._kept, torch.Tensor, {"__repr__": apart(_representation(read))})
+        _replace(self._kept, torch, {"save": apart(_saving(read))})
         if not self._compiles:
             _replace(self._kept, torch, _factories())
             self._kept.enter_context(autocast.followed(notice))
@@ -92,7 +99,7 @@ class AGpu:
 
         if self._patches is None:
             self._patches = ExitStack()
-            methods = _tensor_methods()
+            methods = _tensor_methods(self._scene.pinned)
             for method in methods.values():
                 adapter.never_compiled(getattr(method, "fget", method))
             _replace(self._patches, torch.Tensor, methods)
@@ -122,7 +129,7 @@ def _replace(stack: ExitStack, owner: Any, values: dict[str, Any]) -> None:
         stack.enter_context(mock.patch.object(owner, name, value))
 
 
-def _tensor_methods() -> dict[str, Any]:
+def _tensor_methods(pinned: Pinned) -> dict[str, Any]:
     import torch
 
     to = torch.Tensor.to
@@ -156,11 +163,11 @@ def _tensor_methods() -> dict[str, Any]:
         return 0 if device_of(self).type in ("cuda", STAND_IN) else -1
 
     told = {"device": device, "is_cuda": is_cuda, "is_meta": is_meta}
-    methods = {"to": moved, "cuda": cuda, "get_device": get_device, **_more_methods(to)}
+    methods = {"to": moved, "cuda": cuda, "get_device": get_device, **_more_methods(to, pinned)}
     return {**methods, **{name: property(getter) for name, getter in told.items()}}
 
 
-def _more_methods(to: Callable[..., Any]) -> dict[str, Any]:
+def _more_methods(to: Callable[..., Any], pinned: Pinned) -> dict[str, Any]:
     import torch
 
     kind = torch.Tensor.type
@@ -170,7 +177,9 @@ def _more_methods(to: Callable[..., Any]) -> dict[str, Any]:
 
     def pin_memory(self: Any, *_: Any) -> Any:
         """Tensor.pin_memory: another place of the host's memory."""
-        return self.clone()
+        made = self.clone()
+        pinned.note(made)
+        return made
 
     def typed(self: Any, wanted: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Tensor.type, with CUDA's types, which a tensor on the stand-in has."""

@@ -166,7 +166,7 @@ def _copy(op: Op, on_gpu: str) -> Cost:
     unless both have one layout, and cast there where nobody waits for it. A tensor that is copied
     to itself, as ``x[0] += 1`` does last, stays as it is (Copy.cpp).
     """
-    source, target = _copied(op)
+    source, target = copied(op)
     if target.numel() == 0 or _is_itself(source, target):
         return NOTHING
     sides = [is_on(t, on_gpu) for t in (source, target)]
@@ -200,7 +200,8 @@ def _copied_over(source: Tensor, target: Tensor) -> Cost:
     return ONE
 
 
-def _copied(op: Op) -> tuple[Tensor, Tensor]:
+def copied(op: Op) -> tuple[Tensor, Tensor]:
+    """What a copy is made of, and what it is made to."""
     if op.name == "copy_":
         source = op.args[1] if hasattr(op.args[1], "dtype") else op.args[0]
         return source, op.args[0]
@@ -210,7 +211,7 @@ def _copied(op: Op) -> tuple[Tensor, Tensor]:
 def _index(op: Op) -> Cost:
     """A mask is a search for its true elements first, with a wait (TensorAdvancedIndexing.cpp)."""
     masks = mask_count(op.args[1])
-    if _is_masked_fill(op, masks):
+    if is_masked_fill(op, masks):
         return ONE
     put = op.name.startswith(("index_put", "_index_put"))
     accumulate = put and len(op.args) > 3 and bool(op.args[3])  # noqa: PLR2004 its fourth argument
@@ -221,7 +222,7 @@ def _index(op: Op) -> Cost:
     return Cost(1 + masks, masks + from_host, exact=not (masks or accumulate or narrow))
 
 
-def _is_masked_fill(op: Op, masks: int) -> bool:
+def is_masked_fill(op: Op, masks: int) -> bool:
     """Whether a number is put where one mask says: canDispatchToMaskedFill, IndexingUtils.h."""
     if not op.name.startswith(("index_put_", "_index_put")) or masks != 1:
         return False

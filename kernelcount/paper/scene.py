@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kernelcount.model import SyncKind
 from kernelcount.paper.log import Log
 from kernelcount.paper.values import Values
+from kernelcount.paper.waits import Pinned
 
 
 @dataclass
@@ -13,7 +15,8 @@ class Scene:
     """The count of the moment, which a stream or a graph of the user's may outlive.
 
     `doubts`: what may launch more kernels than counted; `refusals`: what is not followed at all,
-    and why; `told`: what was asked and answered by assumption. Each once, in order.
+    and why; `told`: what was asked and answered by assumption. Each once, in order. `pinned`: host
+    memory that the user had pinned.
     """
 
     log: Log | None = None
@@ -21,16 +24,23 @@ class Scene:
     doubts: dict[str, None] = field(default_factory=dict)
     refusals: dict[str, None] = field(default_factory=dict)
     told: dict[str, None] = field(default_factory=dict)
+    pinned: Pinned = field(default_factory=Pinned)
 
     def begin(self, log: Log, values: Values) -> None:
         """Another count begins."""
         self.log, self.values = log, values
+        log.pinned = self.pinned
         for noted in (self.doubts, self.refusals, self.told):
             noted.clear()
 
     def end(self) -> None:
         """The count is over; what was noted stays."""
         self.log = self.values = None
+
+    def note_wait(self, kind: SyncKind, what: str) -> None:
+        """Note that the CPU would wait here for the GPU."""
+        if self.log is not None:
+            self.log.note_wait(kind, what)
 
     def note_open(self, what: str) -> None:
         """Note that `what` has launched kernels that nobody counts here."""

@@ -85,6 +85,11 @@ class Recorder:
             self.reads.append(len(self.segments))
 
     @property
+    def ops(self) -> int:
+        """How many ops there are in all segments."""
+        return sum(1 if s.module is None else len(_called(s.module)) for s in self.segments)
+
+    @property
     def depends_on_values(self) -> bool:
         """Whether anything came after a value was asked for, which may hang on it."""
         return any(at < len(self.segments) for at in self.reads)
@@ -96,13 +101,26 @@ class Recorder:
             self.trouble = "autocast is on round parts of it"
 
 
+def _called(module: Any) -> list[Any]:
+    return [node for node in module.graph.nodes if node.op.startswith("call")]
+
+
 @dataclass(frozen=True)
 class Group:
-    """Segments as one graph: a module, the tensors that it took and those that it made."""
+    """Segments as one graph: a module, the tensors that it took and those that it made.
+
+    `holds`: what the module has as attributes.
+    """
 
     module: Any
     takes: list[Any]
     makes: list[Any]
+    holds: tuple[Any, ...] = ()
+
+    def key(self) -> object:
+        """What is the same for groups of which one may run in the place of the other."""
+        forms = [(t.shape, t.stride(), t.dtype, t.device, t.requires_grad) for t in self.takes]
+        return (self.module.code, *forms, *map(id, self.holds))
 
 
 class Builder:
@@ -118,7 +136,7 @@ class Builder:
         self._made: dict[int, Any] = {}
         self._views: dict[tuple[object, ...], Any] = {}
         self._used: set[int] = set()
-        self._names = 0
+        self._holds: list[Any] = []
         self._last_input: Any = None
         grad = segments[0].grad
         for segment in segments:
@@ -138,7 +156,8 @@ class Builder:
 
         makes = [t for key, t in self._made.items() if key in needed or key not in self._used]
         self._graph.output(tuple(self._nodes[id(t)] for t in makes))
-        return Group(torch.fx.GraphModule(self._root, self._graph), self.takes, makes)
+        module = torch.fx.GraphModule(self._root, self._graph)
+        return Group(module, self.takes, makes, tuple(self._holds))
 
     def _op(self, segment: Segment) -> None:
         import torch
@@ -182,8 +201,8 @@ class Builder:
             held = module
             for part in node.target.split("."):
                 held = getattr(held, part)
-            self._names += 1
-            target = f"part_{self._names}"
+            self._holds.append(held)
+            target = f"part_{len(self._holds)}"
             setattr(self._root, target, held)
 
         def taken(inner: Any) -> Any:

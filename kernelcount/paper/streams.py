@@ -24,12 +24,13 @@ def not_compiled(scene: Scene) -> Told:
     return _if_traced(lambda what: scene.refusals.setdefault(f"{what} {why}"))
 
 
-def _if_traced(do: Callable[[str], object]) -> Told:
+def _if_traced(do: Callable[[str], object], otherwise: Callable[[str], object] = str) -> Told:
+    """`do` is for compiled code, `otherwise` for all other."""
     import torch
 
     def found(what: str) -> None:
-        if str(sys._getframe(1).f_globals.get("__name__", "")).startswith("torch._dynamo"):
-            do(what)
+        traced = str(sys._getframe(1).f_globals.get("__name__", "")).startswith("torch._dynamo")
+        (do if traced else otherwise)(what)
 
     constant: Told = torch.compiler.assume_constant_result(found)
     return constant
@@ -39,6 +40,7 @@ class Stream:
     """torch.cuda.Stream, on which nothing ever waits."""
 
     refused: ClassVar[Any]
+    awaited: ClassVar[Any]
     event: ClassVar[Any]
 
     def __init__(self, device: Any = None, priority: int = 0, **_: Any) -> None:  # noqa: ARG002
@@ -71,14 +73,16 @@ class Stream:
         self.refused("a stream")
 
     def synchronize(self) -> None:
-        """Do nothing."""
+        """Do nothing, where the CPU would wait."""
         self.refused("a stream")
+        self.awaited("Stream.synchronize")
 
 
 class Event:
     """torch.cuda.Event, which is over at once."""
 
     refused: ClassVar[Any]
+    awaited: ClassVar[Any]
     timed: ClassVar[Any]
 
     def __init__(self, *_: Any, **__: Any) -> None:
@@ -98,8 +102,9 @@ class Event:
         return True
 
     def synchronize(self) -> None:
-        """Do nothing."""
+        """Do nothing, where the CPU would wait."""
         self.refused("an event")
+        self.awaited("Event.synchronize")
 
     def elapsed_time(self, end: Any) -> float:  # noqa: ARG002
         """No number, for no time passes on paper; what hangs on it is left open."""
@@ -125,13 +130,17 @@ class On:
 
 def standing_in(scene: Scene, refused: Told) -> dict[str, Any]:
     """By name in torch: streams, events and waits. `refused`: `not_compiled` of the scene."""
-    waited = _if_traced(lambda what: scene.doubts.setdefault(f"{what} in compiled code"))
+
+    def awaited(what: str) -> None:
+        scene.note_wait("explicit", what)
+
+    waited = _if_traced(lambda what: scene.doubts.setdefault(f"{what} in compiled code"), awaited)
 
     def timed() -> None:
         scene.doubts.setdefault("what hangs on a time between events")
 
     def bound(kind: type, **more: Any) -> Any:
-        told = {"refused": refused, **more}
+        told = {"refused": refused, "awaited": _if_traced(str, awaited), **more}
         return type(kind.__name__, (kind,), {k: staticmethod(v) for k, v in told.items()})
 
     event = bound(Event, timed=timed)

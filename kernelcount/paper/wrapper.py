@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from kernelcount.model import SyncKind
+
 Kind = Literal["generated", "library", "copy", "sync", "branch", "unknown"]
 
 
@@ -19,11 +21,13 @@ Kind = Literal["generated", "library", "copy", "sync", "branch", "unknown"]
 class Call:
     """A call that puts something on the GPU, or may. `name` is as the code has it.
 
-    `branch`: it is made in some cases only, or many times. `line`: where in the code it stands.
+    `branch`: it is made in some cases only, or many times. `wait`: how the CPU waits in it for the
+    GPU; None where it does not, or the code does not say. `line`: where in the code it stands.
     """
 
     kind: Kind
     name: str
+    wait: SyncKind | None = None
     line: int = field(default=0, compare=False)
 
 
@@ -53,7 +57,7 @@ _CPU_KERNELS = ("cpp_", "graph_")
 def calls(code: str) -> list[Call]:
     """The calls of the functions that run when the compiled graph is called, in source order."""
     tree = ast.parse(code)
-    names = dict(_aliases(tree))
+    names = {**dict(_made(tree)), **dict(_aliases(tree))}
     found: list[tuple[int, int, Call]] = []
     functions = {f.name: f for f in _functions(tree)}
     branches = {name for name in functions if not _RUNS.match(name)}
@@ -76,6 +80,23 @@ def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:
             for target in node.targets:
                 if isinstance(target, ast.Name):
                     yield target.id, ast.unparse(node.value)
+
+
+def _made(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Buffers, with the function that makes each: ``buf0 = empty_strided_cpu(...)``.
+
+    One that takes the place of another (``buf3 = buf1``) is made by what made that.
+    """
+    made: dict[str, str] = {}
+    assigned = (node for node in ast.walk(tree) if isinstance(node, ast.Assign))
+    for node in sorted(assigned, key=lambda a: a.lineno):
+        for target in node.targets:
+            if isinstance(target, ast.Name) and target.id.startswith("buf"):
+                if isinstance(node.value, ast.Call):
+                    made[target.id] = ast.unparse(node.value.func)
+                elif isinstance(node.value, ast.Name):
+                    made[target.id] = made.get(node.value.id, "")
+    yield from made.items()
 
 
 def _parts(node: ast.AST, certain: bool = True) -> Iterator[tuple[ast.Call, bool]]:
@@ -105,6 +126,17 @@ _RUNS = re.compile(r"call|partition_\d+")
 _PLUMBING = frozenset({"recursively_apply_fns"})
 
 
+def _copying(node: ast.Call, target: str, names: dict[str, str]) -> SyncKind | None:
+    """How a copy is waited for, which Inductor writes as ``target.copy_(source, non_blocking)``."""
+    at_once = node.args[1] if len(node.args) > 1 else None
+    if isinstance(at_once, ast.Constant) and at_once.value is True:
+        return None
+    made = names.get(target, "")
+    if "empty_strided_cpu" in made:
+        return "copy to host"
+    return "pageable copy" if "empty_strided" in made else None
+
+
 def _classified(node: ast.Call, names: dict[str, str]) -> Call | None:
     """What a call is, or None where it puts nothing on the GPU."""
     written = ast.unparse(node.func)
@@ -118,9 +150,9 @@ def _classified(node: ast.Call, names: dict[str, str]) -> Call | None:
     if full.startswith(("torch.ops.", "extern_kernels.")):
         return Call("library", full.removeprefix("torch.ops."))
     if last == "copy_":
-        return Call("copy", "copy_")
+        return Call("copy", "copy_", wait=_copying(node, root, names))
     if last == "item":
-        return Call("sync", written)
+        return Call("sync", written, wait="item")
     if last in _HOST or last.startswith(_HOST_PREFIXES) or root.startswith(_CPU_KERNELS):
         return None
     if full.startswith(("torch.empty", "torch.cuda.", "torch._C.")) or root in ("self", "triton"):

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kernelcount.model import EAGER_CODE, NOT_TIMED, Note, Speed, note_codes
+from kernelcount.noise import same_time
 from kernelcount.render import breaks, paper
-from kernelcount.render.figures import UNDERSTATED, Figures, by_values, same_time, timed
+from kernelcount.render.figures import UNDERSTATED, Figures, by_values, timed
 from kernelcount.render.wording import clean, duration, plural, prose, ratio
 
 SPOILING = EAGER_CODE | {

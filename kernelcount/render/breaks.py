@@ -1,17 +1,17 @@
 """Where graphs broke, what was compiled again, and which CUDA graphs were skipped, in words.
 
-`line` is what a screen has room for; `listing` has every one of them.
+`line` is what a screen has room for; `section` has every one of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
 from kernelcount.model import Break, Capture, Cost, Recompilation, note_codes
+from kernelcount.render.explain import Listing
 from kernelcount.render.figures import Figures
-from kernelcount.render.layout import Line, Page, fit, wrap
 from kernelcount.render.wording import clean, plural, prose
 
 _LIMIT = frozenset({"recompile-limit", "recompile-limit-in-part"})
@@ -54,7 +54,7 @@ def _together(capture: Capture) -> Cost:
 def _costs(cost: Cost, *, many: bool = False) -> str:
     """In words: ``costs 1 kernel``; ``saves`` one where there would be more without the break."""
     if cost.kernels is None:
-        return f"cannot tell how many kernels {'they cost' if many else 'it costs'}"
+        return f"cannot tell how many kernels {'they cost together' if many else 'it costs'}"
     verb = "cost" if cost.kernels >= 0 else "save"
     amount = plural(abs(cost.kernels), "kernel") if cost.kernels else "no kernel"
     return f"together they {verb} {amount}" if many else f"{verb}s {amount}"
@@ -79,48 +79,41 @@ def _file(path: str) -> str:
     return clean(PurePath(path).name)
 
 
-def listing(entry: Figures, page: Page) -> list[Line]:
-    """Every break with its cost and Dynamo's explanation, every recompilation with its guard."""
-    if (capture := entry.capture) is None:
-        return []
-    lines: list[Line] = []
-    for title, texts in (
-        ("graph breaks", list(_breaks(capture))),
-        ("compiled again", [_again(r) for r in capture.recompilations or ()]),
-        ("CUDA graphs skipped", [[r] for r in capture.skipped_graphs or ()]),
-    ):
-        if texts:
-            lines.append(((f"  {title}, {entry.title}", "bold"),))
-        for number, (head, *more) in enumerate(texts, 1):
-            lines.append(((fit(f"  {number:2}  {clean(head)}", page.width), ""),))
-            lines += _below(more, page)
-        if len(capture.breaks or ()) > 1 and title == "graph breaks":
-            lines += _below(["together", _told(_together(capture), many=True)], page)
-    return lines
+def section(entries: Sequence[Figures]) -> Iterator[Listing]:
+    """Every break with its cost and Dynamo's words on it, every recompilation with its guard."""
+    for entry in entries:
+        if (capture := entry.capture) is None:
+            continue
+        if capture.breaks:
+            yield _breaks(f"{entry.title}: graph breaks", capture, capture.breaks)
+        if capture.recompilations:
+            rows = [
+                (str(n), f"{_file(r.file)}:{r.line}", clean(r.function), clean(r.guard))
+                for n, r in enumerate(capture.recompilations, 1)
+            ]
+            head = ("", "line", "in", "guard that failed")
+            yield Listing(f"{entry.title}: compiled again", (head, *rows), "rlll", whole=1)
+        if capture.skipped_graphs:
+            why = tuple(prose(reason) for reason in capture.skipped_graphs)
+            yield Listing(f"{entry.title}: CUDA graphs skipped", closing=why)
 
 
-def _below(texts: Iterable[str], page: Page) -> list[Line]:
-    wrapped = (part for text in texts for part in wrap(clean(text), page.width - 6))
-    return [((f"      {part}", ""),) for part in wrapped]
-
-
-def _breaks(capture: Capture) -> Iterator[list[str]]:
-    breaks = capture.breaks or ()
-    for at in breaks:
+def _breaks(title: str, capture: Capture, breaks: Sequence[Break]) -> Listing:
+    rows = [("", "line", "in", "what", "kernels")]
+    closing: list[str] = []
+    for n, at in enumerate(breaks, 1):
         cost = at.cost if len(breaks) > 1 else _together(capture)
-        yield [
-            f"{_place(at)}  {at.function}  {at.reason}",
-            _told(cost),
-            *filter(None, (at.explanation,)),
-        ]
+        kernels = "?" if cost.kernels is None else f"{cost.kernels:+}"
+        rows.append((str(n), _place(at), clean(at.function), clean(at.reason), kernels))
+        closing.append(f"{n} {_told(cost)} {prose(at.explanation)}".rstrip())
+    if len(breaks) > 1:
+        told = _told(_together(capture), many=True)
+        closing.append(told[0].upper() + told[1:])
+    return Listing(title, tuple(rows), "rlllr", tuple(closing), whole=1)
 
 
 def _told(cost: Cost, *, many: bool = False) -> str:
     return prose(": ".join(filter(None, (_costs(cost, many=many), cost.why))))
-
-
-def _again(found: Recompilation) -> list[str]:
-    return [f"{_file(found.file)}:{found.line}  {found.function}", f"failed: {found.guard}"]
 
 
 def document(capture: Capture | None) -> dict[str, Any]:

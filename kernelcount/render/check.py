@@ -300,9 +300,23 @@ def _cell(value: Any) -> str:
     return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text
 
 
+def _in_pipelines(form: str) -> Callable[[Checked], str]:
+    """The renderer of what pipelines read, which take words from here."""
+
+    def render(checked: Checked) -> str:
+        from kernelcount.render import github, held, junit
+
+        if form == "markdown":
+            return held.markdown(checked)
+        return (github.render if form == "github" else junit.render)(held.findings(checked))
+
+    return render
+
+
 _RENDERERS: dict[str, Callable[[Checked], str]] = {
     "json": lambda checked: text_of(document(checked)),
     "csv": _csv,
+    **{form: _in_pipelines(form) for form in ("markdown", "github", "junit")},
 }
 FORMS = ("table", *_RENDERERS)
 

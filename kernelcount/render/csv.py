@@ -50,7 +50,7 @@ def render(report: Report) -> str:
 def _line(command: str, f: Figures, size: int | None) -> list[str]:
     known = {
         "command": command,
-        "name": _text(f.name),
+        "name": as_text(f.name),
         "size": size,
         "status": "measured" if f.reason is None else "unmeasured",
         "basis": f.basis,
@@ -58,10 +58,10 @@ def _line(command: str, f: Figures, size: int | None) -> list[str]:
         "generated": f.paper.generated if f.paper else f.generated,
         "transfers": f.modelled.transfers if f.modelled else None,
         "paper_kernels": f.beside.kernels if f.beside else None,
-        "reason": None if f.reason is None else _text(" ".join(f.reason.split())),
+        "reason": None if f.reason is None else as_text(" ".join(f.reason.split())),
         "complete": _truth(f.capture.complete if f.capture else None),
         "stable": _truth(f.capture.stable if f.capture else None),
-        "notes": _text(" ".join(dict.fromkeys(n.code for n in f.notes))),
+        "notes": as_text(" ".join(dict.fromkeys(n.code for n in f.notes))),
     }
     cells = (known[c] if c in known else getattr(f, c) for c in COLUMNS)
     return ["" if cell is None else str(cell) for cell in cells]
@@ -71,7 +71,7 @@ def _truth(value: bool | None) -> str | None:
     return None if value is None else str(value).lower()
 
 
-def _text(value: str) -> str:
+def as_text(value: str) -> str:
     """Make a cell that a spreadsheet shows as it is instead of computing it."""
     cell = clean(value)
     return f"'{cell}" if cell.lstrip().startswith(_FORMULA) else cell

@@ -34,9 +34,9 @@ Section = Callable[[Sequence[Figures]], Iterable[Listing]]
 
 def sections(entries: Sequence[Figures]) -> Iterator[Listing]:
     """All that there is to explain, section by section."""
-    from kernelcount.render import fusion, origins
+    from kernelcount.render import breaks, fusion, origins
 
-    every: tuple[Section, ...] = (origins.section, fusion.section)
+    every: tuple[Section, ...] = (origins.section, fusion.section, breaks.section)
     for section in every:
         yield from section(entries)
 

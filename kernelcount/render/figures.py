@@ -16,6 +16,7 @@ from kernelcount import sources
 from kernelcount.details import Detail, of_rows
 from kernelcount.model import (
     EAGER_CODE,
+    NO_TIME,
     Beside,
     Capture,
     Environment,
@@ -31,7 +32,7 @@ from kernelcount.model import (
     Verdict,
     note_codes,
 )
-from kernelcount.noise import SAME_TIME
+from kernelcount.noise import same_time
 from kernelcount.render.wording import clean, duration, percent, plural, ratio, setting, size
 from kernelcount.sources import Key, OfRow
 
@@ -231,6 +232,22 @@ def figures(outcome: Outcome) -> Figures:
     )
 
 
+def busy_share(entry: Figures) -> tuple[float, str] | None:
+    """The share of the time for which anything runs on the GPU, 0 to 1, and of which time.
+
+    Of a ``call``, where these were timed; else of the ``record``, from the start of the first to
+    the end of the last. None where not everything that ran has its time.
+    """
+    capture = entry.capture
+    if capture is None or entry.in_part or entry.on_cpu or entry.on_paper:
+        return None
+    r, call = capture.records, entry.call_time_ns
+    if NO_TIME in r.start_ns or NO_TIME in r.duration_ns:
+        return None
+    whole, of = (call, "call") if call else (capture.span_ns, "record")
+    return (min(1.0, capture.occupied_ns / whole), of) if whole else None
+
+
 def _kernel_time(rows: Iterable[Row]) -> int | None:
     """Sum over the kernels that have a valid time; None where none has."""
     times = [r.time_ns for r in rows if r.activity == "kernel" and r.time_ns is not None]
@@ -275,10 +292,10 @@ def side_by_side(entries: Sequence[Figures]) -> list[Line]:
         for label, key, always in counts
         if always or any(getattr(e, key) for e in entries)
     ]
-    from kernelcount.render import counters, paper
+    from kernelcount.render import counters, paper, syncs
 
     if any(e.on_paper for e in entries):
-        return lines + paper.lines(entries)
+        return lines + syncs.lines(entries) + paper.lines(entries)
     lines += paper.beside(entries) + counters.lines(entries)
     called = any(e.call_time_ns is not None for e in entries)
     if any(e.kernels for e in entries):
@@ -289,7 +306,7 @@ def side_by_side(entries: Sequence[Figures]) -> list[Line]:
         lines.append(Line("kernel time", sums, remark))
         if busy != sums:
             lines.append(Line("busy", busy, "overlap counted once"))
-    return lines + _of_calls(entries)
+    return lines + syncs.lines(entries) + _of_calls(entries)
 
 
 def _of_calls(entries: Sequence[Figures]) -> list[Line]:
@@ -424,11 +441,6 @@ def change(base: Figures, other: Figures) -> str:
 def timed(base: Figures, other: Figures) -> bool:
     """Whether the kernel times of both are whole and may be held against each other."""
     return all(e.comparable and e.kernel_time_ns and not e.untimed for e in (base, other))
-
-
-def same_time(before: int, after: int) -> bool:
-    """Whether two kernel times are too near each other to tell them apart."""
-    return abs(before - after) < SAME_TIME * max(before, after)
 
 
 def same_rows(one: Figures, other: Figures) -> bool:

@@ -22,7 +22,7 @@ from kernelcount.model import (
     Unmeasured,
     Verdict,
 )
-from kernelcount.render import breaks, counters, fusion, lines, paper
+from kernelcount.render import breaks, counters, fusion, lines, paper, syncs
 from kernelcount.render.figures import Figures, figures_of
 
 SCHEMA = 1
@@ -44,7 +44,7 @@ def render(report: Report) -> str:
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "command": report.command,
-        "environment": _environment(report.environment),
+        "environment": environment_of(report.environment),
         "target": {"spec": target.spec, "inputs": list(target.inputs)} if target else None,
         "floor": _floor(entries[0][1]) if len(entries) == 1 else None,
     }
@@ -115,7 +115,8 @@ def _text(document: dict[str, Any]) -> str:
     return _SURROGATE.sub("\ufffd", text) + "\n"
 
 
-def _environment(environment: Environment) -> dict[str, str | None]:
+def environment_of(environment: Environment) -> dict[str, str | None]:
+    """Show what the numbers depend on."""
     return {
         "device": environment.device,
         "kind": environment.kind,
@@ -150,7 +151,7 @@ def _verdict(found: Verdict, size: int | None) -> dict[str, Any]:
 
 
 def _variant(f: Figures, report: Report, base: Figures) -> dict[str, Any]:
-    """One entry of ``variants``. Null under ``syncs`` and ``bytes`` means: not looked for.
+    """One entry of ``variants``. Null under ``syncs`` and ``bytes``: not looked for, or unknown.
 
     `base`: the first variant, whose kernels those of the others replace.
     """
@@ -178,13 +179,13 @@ def _variant(f: Figures, report: Report, base: Figures) -> dict[str, Any]:
         "fusion": fusion.document(f, base.capture),
         "aligned": fusion.matched(f.fusion),
         "lines_unknown": _lines_unknown(capture),
-        "syncs": None,
+        **syncs.document(f),
         **breaks.document(capture),
         "remedies": _remedies(capture),
         "notes": [{"code": n.code, "detail": n.detail} for n in f.notes],
     }
     if capture and capture.environment not in (report.environment, Environment()):
-        entry["environment"] = _environment(capture.environment)
+        entry["environment"] = environment_of(capture.environment)
     return entry
 
 
@@ -203,7 +204,7 @@ def _remedies(capture: Capture | None) -> list[dict[str, Any]] | None:
             "name": r.name,
             "status": r.status,
             "reason": r.reason or None,
-            "speed": _speed(r.speed),
+            "speed": speed_of(r.speed),
             "numerics": _numerics(r.numerics),
             "kernels": r.kernels,
             "rows": [
@@ -215,7 +216,8 @@ def _remedies(capture: Capture | None) -> list[dict[str, Any]] | None:
     ]
 
 
-def _speed(speed: Speed | None) -> dict[str, Any] | None:
+def speed_of(speed: Speed | None) -> dict[str, Any] | None:
+    """Show how a time compares with another; null where that is not known."""
     if speed is None:
         return None
     return {
@@ -261,7 +263,7 @@ def _times(f: Figures) -> dict[str, Any]:
             "samples": len(timing.samples_ns),
             "calls": timing.calls,
         },
-        "speed": _speed(f.speed),
+        "speed": speed_of(f.speed),
         "price": price
         and {
             "first_call_ns": price.first_call_ns,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from kernelcount.model import Report
-from kernelcount.render import remedies, sweep
+from kernelcount.render import remedies, sweep, syncs
 from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
 from kernelcount.render.explain import sections
 from kernelcount.render.figures import Figures, figures, listed, side_by_side
@@ -91,6 +91,8 @@ def _block(
     if any(e.capture for e in entries):
         yield _figures(entries)
     yield _ran(entries, page)
+    if page.every:
+        yield "\n".join(f"- {escape(text)}" for text in syncs.texts(entries))
     yield from _remedies(entries)
     yield from _explained(entries, page)
     yield "\n".join(f"- {escape(note)}" for note in notes(entries))
@@ -120,7 +122,7 @@ def _sheet(sheet: sweep.Sheet) -> str:
     for size, reason in zip(sheet.sizes, sheet.reasons, strict=True):
         given = [reason, *[""] * (len(heads) - 1)] if reason else next(measured)
         rows.append([size, *map(escape, given)])
-    return _table(rows, align)
+    return table(rows, align)
 
 
 def _figures(entries: Sequence[Figures]) -> str:
@@ -129,7 +131,7 @@ def _figures(entries: Sequence[Figures]) -> str:
     rows = [["", *heads, ""], *([line.label, *line.cells, line.remark] for line in lines)]
     if not any(line.remark for line in lines):
         rows = [row[:-1] for row in rows]
-    return _table([[escape(cell) for cell in row] for row in rows], "l" + "r" * len(entries))
+    return table([[escape(cell) for cell in row] for row in rows], "l" + "r" * len(entries))
 
 
 def _ran(entries: Sequence[Figures], page: Page) -> str:
@@ -155,7 +157,7 @@ def _ran(entries: Sequence[Figures], page: Page) -> str:
     if not any(row[-1] for row in rows[1:]):
         rows = [row[:-1] for row in rows]
     alone = len(entries) == 1
-    return _table([row[1:] for row in rows] if alone else rows, "lrr" if alone else "llrr")
+    return table([row[1:] for row in rows] if alone else rows, "lrr" if alone else "llrr")
 
 
 def _explained(entries: Sequence[Figures], page: Page) -> Iterator[str]:
@@ -163,7 +165,7 @@ def _explained(entries: Sequence[Figures], page: Page) -> Iterator[str]:
     for found in sections(entries) if page.explain else ():
         yield f"**{escape(found.title)}**"
         if found.rows:
-            yield _table([[escape(cell) for cell in row] for row in found.rows], found.align)
+            yield table([[escape(cell) for cell in row] for row in found.rows], found.align)
         yield "\n".join(f"- {escape(text)}" for text in found.closing)
 
 
@@ -172,12 +174,12 @@ def _remedies(entries: Sequence[Figures]) -> Iterator[str]:
     for tried in remedies.tried(entries):
         rows = [(f"tried on {tried.title}", "gain", "cost"), *tried.rows]
         if tried.rows:
-            yield _table([[escape(cell) for cell in row] for row in rows], "lrl")
+            yield table([[escape(cell) for cell in row] for row in rows], "lrl")
         yield "\n".join(f"- {escape(text)}" for text in (*tried.rest, *tried.why_not))
     yield escape(remedies.closing(entries))
 
 
-def _table(rows: Sequence[Sequence[str]], align: str) -> str:
+def table(rows: Sequence[Sequence[str]], align: str) -> str:
     """Join cells that are already escaped to a table; columns beyond `align` are text."""
     head, *body = rows
     rule = ["---:" if side == "r" else "---" for side in align.ljust(len(head), "l")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kernelcount.model import Report
-from kernelcount.render import breaks, listing, remedies, sheet, sweep
+from kernelcount.render import listing, remedies, sheet, sweep, syncs
 from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
 from kernelcount.render.explain import sections, shown
 from kernelcount.render.figures import (
@@ -72,7 +72,7 @@ def _run(report: Report, page: Page) -> Iterator[list[Line]]:
         yield _statements(answer_run(entries), page)
         yield _figures(entries, page)
         yield _ran(entries, page)
-        yield from (breaks.listing(e, page) for e in entries if page.every)
+        yield syncs.listing(entries, page) if page.every else []
         yield from _remedies(entries, page)
         yield from _explained(entries, page)
         yield _notes(entries, page)
@@ -94,7 +94,7 @@ def _read(report: Report, page: Page) -> Iterator[list[Line]]:
             yield listing.steps(capture.steps, page)
             every = page.full or len(entry.rows) <= LISTED
             yield listing.ran("what ran" if every else "what ran, longest first", entry, page)
-            yield from [breaks.listing(entry, page)] if page.full else []
+            yield syncs.listing([entry], page) if page.every else []
             yield from _remedies([entry], page)
             yield _notes([entry], page)
     yield _legend(entries, page)
@@ -114,6 +114,7 @@ def _sweep(report: Report, page: Page) -> Iterator[list[Line]]:
         if page.every:
             yield [((at, "bold"),), *_figures(entries, page)]
             yield _ran(entries, page, at=f", {at}")
+            yield syncs.listing(entries, page)
             yield from _explained(entries, page)
         yield from _remedies(entries, page, at=f", {at}", known=known)
     yield _noted(sweep.notes(runs), page)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from kernelcount.model import Evidence, Verdict
+from kernelcount.render import syncs
 from kernelcount.render.figures import Figures
 from kernelcount.render.wording import clean, percent
 
@@ -107,11 +108,13 @@ def _launch_bound(found: Verdict, entry: Figures) -> str:
     )
 
 
-def _waiting(found: Verdict, _: Figures) -> str:
+_LOOK = "Look for .item(), copies to the host, and Python between the kernels."
+
+
+def _waiting(found: Verdict, entry: Figures) -> str:
     return (
         f"the GPU is busy for {_percent(found.share('busy'))} of the call, and launches explain "
-        f"only {_range(found)} of it. Look for .item(), copies to the host, "
-        "and Python between the kernels."
+        f"only {_range(found)} of it. {syncs.said(entry) or _LOOK}"
     )
 
 

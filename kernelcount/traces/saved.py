@@ -7,7 +7,7 @@ as lists, null where a time is missing.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -19,6 +19,7 @@ from kernelcount.model import (
     Cost,
     Counters,
     Environment,
+    Gap,
     Lane,
     Note,
     Numerics,
@@ -30,6 +31,7 @@ from kernelcount.model import (
     Records,
     Remedy,
     Step,
+    Sync,
     Target,
     Timing,
     Unmeasured,
@@ -80,6 +82,9 @@ class _Outcome(msgspec.Struct, omit_defaults=True):
     breaks_cost: Cost | None = None
     recompilations: tuple[Recompilation, ...] | None = None
     skipped_graphs: tuple[str, ...] | None = None
+    syncs: tuple[Sync, ...] | None = None
+    gaps: tuple[Gap, ...] | None = None
+    idle_ns: int | None = None
 
 
 class _File(msgspec.Struct):
@@ -168,6 +173,9 @@ def _packed(outcome: Outcome) -> _Outcome:
         breaks_cost=capture.breaks_cost,
         recompilations=capture.recompilations,
         skipped_graphs=capture.skipped_graphs,
+        syncs=capture.syncs,
+        gaps=capture.gaps,
+        idle_ns=capture.idle_ns,
     )
 
 
@@ -175,6 +183,7 @@ def _unpacked(saved: _Outcome) -> Outcome:
     """The outcome again. Raises IndexError or OverflowError where its numbers cannot be right."""
     counts = [saved.launches, saved.graph_launches]
     counts += [n for step in saved.steps for n in (step.kernels, step.kernel_time_ns)]
+    counts += _of_waits(saved)
     _check(counts)
     code = saved.code if saved.code in _CODES else 3
     if not saved.seen:
@@ -204,10 +213,21 @@ def _unpacked(saved: _Outcome) -> Outcome:
         breaks_cost=saved.breaks_cost,
         recompilations=saved.recompilations,
         skipped_graphs=saved.skipped_graphs,
+        syncs=saved.syncs,
+        gaps=saved.gaps,
+        idle_ns=saved.idle_ns,
     )
     if saved.reason is None:
         return capture
     return Unmeasured(saved.name, saved.reason, capture, code)
+
+
+def _of_waits(saved: _Outcome) -> Iterator[int | None]:
+    yield saved.idle_ns
+    for sync in saved.syncs or ():
+        yield from (sync.line, sync.idle_ns, sync.wait_ns, sync.copy_ns)
+    for gap in saved.gaps or ():
+        yield from (gap.start_ns, gap.duration_ns, *(ns for _, ns in gap.doing))
 
 
 def _check(counts: Iterable[int | None]) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelcount.devices.calls import Call, classify, vendor
+from kernelcount.devices.calls import Call, classify, vendor, waits
 
 
 def _names(text):
@@ -66,3 +66,26 @@ def test_the_vendor_is_told_by_the_prefix():
         "cube": None, "picture": None, "": None, "hi": None,
     }  # fmt: skip
     assert {name: vendor(name) for name in names} == names
+
+
+WAITS = _names("""
+    cudaDeviceSynchronize cudaStreamSynchronize cudaStreamSynchronize_ptsz cudaEventSynchronize
+    cuCtxSynchronize cuStreamSynchronize cuEventSynchronize hipDeviceSynchronize
+    hipStreamSynchronize hipEventSynchronize hipMemcpyWithStream cudaMemcpy cudaMemcpy2D
+    cuMemcpyDtoH_v2 urQueueFinish urEventWait zeEventHostSynchronize zeCommandQueueSynchronize
+""")
+GOES_ON = _names("""
+    cudaMemcpyAsync cudaMemcpy2DAsync cuMemcpyDtoHAsync_v2 cudaMemcpyPeer cuMemcpyDtoD_v2
+    cudaMemsetAsync cudaStreamWaitEvent cudaEventQuery cudaStreamQuery cudaLaunchKernel cudaMalloc
+    cudaStreamIsCapturing mycudaStreamSynchronize
+""")
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_in_these_calls_the_cpu_waits(name):
+    assert waits(name)
+
+
+@pytest.mark.parametrize("name", [*GOES_ON, *NO_NAMES])
+def test_from_these_it_comes_back_at_once(name):
+    assert not waits(name)

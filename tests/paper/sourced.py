@@ -114,3 +114,25 @@ def breaks(a, b):
     c = (a + b).relu()
     torch._dynamo.graph_break()
     return (c * a).sigmoid()
+
+
+def naive_attn(q, k, v):
+    scores = (q @ k.transpose(-1, -2)) / (q.shape[-1] ** 0.5)
+    weights = torch.softmax(scores, -1)
+    return weights @ v
+
+
+def make_naive_attn(device):
+    return tuple(torch.randn(2, 8, 1024, 64, device=device, dtype=torch.bfloat16) for _ in range(3))
+
+
+def mean_list(*ts):
+    total = 0
+    for x in ts:
+        mean = x.mean()
+        total = total + mean
+    return total / len(ts)
+
+
+def make_mean_list(device):
+    return tuple(torch.randn(256, device=device) for _ in range(100))

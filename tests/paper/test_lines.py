@@ -1,15 +1,19 @@
 """Which lines kernels come from, and which eager ones a compiled one replaces, on paper."""
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
 from kernelcount import app, runners
+from kernelcount.comparison import beside
 from kernelcount.fusion import REASONS
 from kernelcount.model import Job
+from kernelcount.reading import read_trace
 
 SOURCED = Path(__file__).parent / "sourced.py"
+DATA = Path(__file__).parents[1] / "data" / "h200"
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -118,3 +122,30 @@ def test_nearly_every_eager_kernel_is_replaced_or_left_for_a_reason(name, flags)
 def _with_lines(capture):
     for index, source in zip(capture.records.work, capture.provenance.sources, strict=True):
         yield capture.records.works[index].name, [o.place for o in source.origins if o.place]
+
+
+def recorded(name):
+    """Eager code as it was recorded on an H200, with the lines that paper gives to its records."""
+    job = Job(f"{SOURCED}:{name}", maker=f"make_{name}", device="paper", variants=("eager",))
+    (paper,) = runners.in_process(job, lambda _: None).outcomes.values()
+    ran = read_trace(DATA / f"h200-{name}.eager.json.gz", "eager")
+    return replace(ran, provenance=beside(ran, paper).provenance)
+
+
+def test_each_record_of_a_gpu_gets_its_line_a_fill_too():
+    ran = recorded("naive_attn")
+    assert ran.count("fill") == 1
+    scores = "scores = (q @ k.transpose(-1, -2)) / (q.shape[-1] ** 0.5)"
+    assert [line for _, (line,) in work(ran)] == [
+        *[scores] * 3,
+        "weights = torch.softmax(scores, -1)",
+        "return weights @ v",
+    ]
+    assert ran.provenance.unknown == ""
+
+
+def test_a_loop_is_told_apart_round_by_round_on_a_gpu_too():
+    ran = recorded("mean_list")
+    origins = [s.origins[0] for s in ran.provenance.sources]
+    assert [o.number for o in origins[:6]] == [0, 0, 1, 1, 2, 2]
+    assert len(set(origins)) == len(origins) == 201

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from kernelcount.model import Cost
-from kernelcount.paper import adapter, whole
+from kernelcount.model import Break, Cost
+from kernelcount.paper import adapter, rules, whole
+from kernelcount.paper.log import Call
 
 CODE = """
     def prints(a, b):
@@ -39,11 +40,6 @@ CODE = """
 
     def calls(a):
         return apart(a + 1) * 2
-
-    def product(a, b):
-        c = a @ b
-        print("", end="")
-        return c.relu()
 
     def reads(a):
         return torch.relu(a / (a.abs().max().item() + 1)) - 0.5
@@ -93,7 +89,6 @@ def compiled(count, target):
         ("asks", {}, 4, 3),  # mul | add | mul | add
         ("loops", {}, 4, 3),  # the function is given up, and runs op by op
         ("calls", {}, 3, 2),  # add | sin, outside of any graph | mul
-        ("product", {"inputs": SQUARE}, 2, 0),  # a library call takes no relu in
         ("prints", {"backward": True}, 3, 1),  # relu has a gradient to work out
         ("reads_last", {}, 2, 0),  # nothing comes after the break
         ("casts", {"inputs": SQUARE}, 4, 0),  # two casts, the product, add
@@ -147,6 +142,34 @@ def test_of_what_paper_does_not_follow_it_cannot_be_told(compiled, variant, why)
     assert len(capture.breaks) == 1
     assert capture.breaks_cost.kernels is None
     assert why in capture.breaks_cost.why
+
+
+def test_of_many_ops_it_is_told_only_where_an_explanation_is_asked_for(compiled, monkeypatch):
+    monkeypatch.setattr("kernelcount.capture.MOST_OPS", 1)
+    found = compiled("prints").breaks_cost
+    assert found == Cost(None, "of more than 1 ops it takes long to tell: --explain does")
+    assert compiled("prints", explain=True).breaks_cost.kernels == 1
+
+
+GENERATED = Call("triton_poi_fused_0", rules.ONE, generated=True)
+
+
+def open_call(name):
+    return Call(name, rules.AT_LEAST_ONE)
+
+
+def test_calls_that_are_others_without_the_break_are_named():
+    trial = whole.Trial([open_call("extern_kernels.addmm"), GENERATED], whole=[open_call("mm")])
+    at = Break("/a.py", 3, "f", "print")
+    (found,), together = whole.costs(trial, (at,), list)
+    assert (found.cost.kernels, found.cost) == (None, together)
+    assert together.why.endswith("without the break: addmm x1 with, mm x1 without")
+
+
+def test_calls_of_which_nobody_knows_how_many_kernels_they_are_may_stand_on_both_sides():
+    trial = whole.Trial([open_call("mm"), GENERATED], whole=[open_call("mm")])
+    _, together = whole.costs(trial, (Break("/a.py", 3, "f", "print"),), list)
+    assert together == Cost(1, "on paper 2 with the break and 1 without")
 
 
 def test_without_a_break_nothing_is_tried(compiled, monkeypatch):

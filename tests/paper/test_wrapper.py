@@ -41,7 +41,7 @@ def test_calls_are_found_in_order_and_classified():
         Call("generated", "triton_poi_fused_add_0"),
         Call("library", "extern_kernels.mm"),
         Call("library", "aten.sort.stable"),
-        Call("copy", "copy_"),
+        Call("copy", "copy_", "pageable copy"),
         Call("unknown", "mystery"),
     ]
 
@@ -75,7 +75,26 @@ class Runner:
 def test_what_runs_in_some_cases_only_is_a_branch():
     assert calls(BRANCHES) == [
         Call("generated", "triton_poi_fused_add_1"),
-        Call("sync", "buf1.item"),
+        Call("sync", "buf1.item", "item"),
         Call("branch", "true_graph_0"),
         Call("branch", "triton_poi_fused_sub_2"),
     ]
+
+
+def test_it_is_told_which_copies_the_cpu_waits_for():
+    code = """
+def call(args):
+    buf0 = empty_strided_cuda((4, ), (1, ), torch.float32)
+    buf0.copy_(arg0_1, False)
+    buf1 = empty_strided_cpu((4, ), (1, ), torch.float32)
+    buf1.copy_(buf0, False)
+    buf2 = buf0; del buf0  # reuse
+    buf2.copy_(buf1, False)
+    buf3 = empty_strided_cpu_pinned((4, ), (1, ), torch.float32)
+    buf3.copy_(buf2, True)
+    arg0_1.copy_(buf3, False)
+    u0 = buf3.item()
+"""
+    assert [call.wait for call in calls(code)] == [
+        "pageable copy", "copy to host", "pageable copy", None, None, "item",
+    ]  # fmt: skip

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from kernelcount.model import Break, Cost, Note, Price, Recompilation
 from kernelcount.render import render
-from kernelcount.render.breaks import listing
+from kernelcount.render.breaks import section
+from kernelcount.render.explain import shown
 from kernelcount.render.figures import figures
 from kernelcount.render.layout import Page
 from tests.render import samples
@@ -41,8 +42,9 @@ def entry(*breaks, **given):
 
 
 def listed(*breaks, **given):
-    lines = listing(figures(report(*breaks, **given).outcomes[1]), Page(80, full=True))
-    return "\n".join("".join(text for text, _ in line) for line in lines)
+    found = section([figures(report(*breaks, **given).outcomes[1])])
+    lines = [line for one in found for line in shown(one, Page(80, full=False, explain=True))]
+    return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
 
 
 def test_one_break_is_told_with_its_line_and_what_it_costs():
@@ -114,27 +116,30 @@ def test_the_long_listing_has_every_one_of_them():
     )
     assert text == (
         """\
-  graph breaks, compile
-   1  step.py:14  step  print
-      costs 1 kernel: on paper 2 with the break and 1 without.
-      Dynamo does not know how to trace builtin operator `print`
-   2  step.py:20  step  branch on a tensor's value
-      cannot tell how many kernels it costs: what follows hangs on a value that
-      is read.
-      together
-      cannot tell how many kernels they cost: what follows hangs on a value that
-      is read.
-  compiled again, compile
-   1  step.py:12  step
-      failed: n == 0.5
-  CUDA graphs skipped, compile
-   1  mutated inputs"""
+  compile: graph breaks
+      line         in     what                         kernels
+  1   step.py:14   step   print                             +1
+  2   step.py:20   step   branch on a tensor's value         ?
+  1 costs 1 kernel: on paper 2 with the break and 1 without. Dynamo does not
+  know how to trace builtin operator `print`.
+  2 cannot tell how many kernels it costs: what follows hangs on a value that is
+  read.
+  Cannot tell how many kernels they cost together: what follows hangs on a value
+  that is read.
+  compile: compiled again
+      line         in     guard that failed
+  1   step.py:12   step   n == 0.5
+  compile: CUDA graphs skipped
+  mutated inputs."""
     )
 
 
-def test_a_full_table_has_the_listing():
-    text = render(report(PRINT), format="table", full=True)
-    assert "  graph breaks, compile\n   1  step.py:14  step  print\n" in text
+def test_what_is_explained_has_the_listing():
+    for form in ("table", "markdown"):
+        text = render(report(PRINT), format=form, explain=True)
+        assert "compile: graph breaks" in text
+        assert "Dynamo does not know how to trace builtin operator" in " ".join(text.split())
+        assert "compile: graph breaks" not in render(report(PRINT), format=form, full=True)
 
 
 def test_the_document_has_them_one_by_one():
@@ -172,4 +177,4 @@ def test_none_is_a_zero_and_not_known_is_null():
 
 def test_escapes_in_names_do_not_reach_the_screen():
     evil = replace(PRINT, file="/x/\x1b[2Jstep.py", reason="\x1b[1m", explanation="\x1b[0m")
-    assert "\x1b" not in render(report(evil), format="table", full=True)
+    assert "\x1b" not in render(report(evil), format="table", explain=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kernelcount.model import Beside, Evidence, Speed, Timing, Verdict
+from kernelcount.model import Beside, Evidence, Speed, Sync, Timing, Verdict
 from kernelcount.render import render
 from tests.render import samples
 from tests.render.test_paper import compiled as compiled_on_paper
@@ -212,3 +212,15 @@ def test_a_call_that_waits_for_the_cpu_is_not_called_launch_bound_above():
     text = render(replace(shown, runs=(run,)), format="table")
     assert "the GPU is busy for 273 µs of that." in " ".join(text.split())
     assert "launch-bound" not in text
+
+
+def test_a_call_that_waits_names_the_lines_where_they_are_known():
+    waiting = Verdict("", "waiting for the CPU", (replace(BUSY, share=0.3),), of_call=True)
+    whole = report(waiting, waiting)
+    found = (Sync("item", "src/train.py", 12, idle_ns=40_000),)
+    known = tuple(replace(o, syncs=found) for o in whole.runs[0].outcomes)
+    shown = replace(whole, runs=(replace(whole.runs[0], outcomes=known),))
+    text = " ".join(render(shown, format="table").split())
+    assert text.endswith("The CPU waits for the GPU: item at train.py:12.")
+    unknown = " ".join(render(whole, format="table").split())
+    assert unknown.endswith("Look for .item(), copies to the host, and Python between the kernels.")

@@ -15,6 +15,7 @@ from kernelcount.model import (
     Cost,
     Counters,
     Environment,
+    Gap,
     Lane,
     Note,
     Numerics,
@@ -27,6 +28,7 @@ from kernelcount.model import (
     Row,
     Speed,
     Step,
+    Sync,
     Target,
     Unmeasured,
     Work,
@@ -66,6 +68,17 @@ WHOLE = Capture(
 ADD = WhereFrom((Origin("add", Place("add.py", 5, "add"), "layers.0", "forward", 1),), "forward")
 OUTCOMES = (
     WHOLE,
+    replace(
+        WHOLE,
+        name="waited",
+        idle_ns=70,
+        gaps=(Gap(5, 70, "add", "mul", (("Python", 70),)),),
+        syncs=(
+            Sync("item", "a.py", 3, "f", "item", "cudaStreamSynchronize", 0, 5, 1, ("trace",)),
+            Sync("explicit", compiled=True),
+        ),
+    ),
+    replace(WHOLE, name="never waited", syncs=(), gaps=(), idle_ns=0),
     replace(WHOLE, name="sourced", provenance=Provenance((ADD, None, ADD), unknown="one is not")),
     replace(WHOLE, name="counted", counters=(Counters(800, 400, 90, 0.8, 0.9, 0.1), None, None)),
     Capture("paper", basis="paper"),
@@ -130,6 +143,9 @@ def _changed(**values):
         {"graph_launches": 1 << 70},
         {"steps": [{"name": "s", "kernels": 1, "kernel_time_ns": 10**400}]}, {"complete": "yes"},
         {"provenance": {"sources": [None]}}, {"counters": [None]},
+        {"idle_ns": -1},
+        {"syncs": [{"kind": "item", "idle_ns": -1}]}, {"syncs": [{"kind": "nap"}]},
+        {"gaps": [{"start_ns": 0, "duration_ns": -1, "before": "a", "after": "b"}]},
         {"counters": [{"dram_read": -1}, None, None]},
         {"works": [{"name": "k", "activity": "magic"}]}, {"notes": [{"code": 1, "detail": "x"}]},
     ],
