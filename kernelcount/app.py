@@ -79,18 +79,21 @@ def run(
     progress: Callable[[str], None],
     beside: OnPaper | None = None,
     rates: Callable[[str, str], Rates | None] = kept_rates,
+    *,
+    in_hand: bool = False,
 ) -> Answer:
     """Count a target as the job says, by one of `runners`' functions.
 
     `beside` counts on paper what is measured on a GPU; None: paper is not asked. `rates`: what the
-    GPU of this name reaches under this torch, None where that was not measured.
+    GPU of this name reaches under this torch, None where that was not measured. `in_hand`: the
+    runner has the target, and the job's spec is no more than its name.
 
     Raises KernelcountError where nothing could be asked of the target at all.
     """
     from kernelcount import crossover, worker
 
     rates = cache(rates)  # all variants ask for those of one GPU
-    check_job(job)
+    (check_options if in_hand else check_job)(job)
     if job.gpu is not None:
         job = replace(job, device="paper")
     results = runner(job, progress, beside)
@@ -213,9 +216,16 @@ def _said(results: Results) -> tuple[str, ...]:
 
 def check_job(job: Job) -> None:
     """Refuse what can be refused without torch, before a worker starts. Raises UsageError."""
-    from kernelcount import devices, inputs, target, variants
+    from kernelcount import target
 
     target.check(job.spec)
+    check_options(job)
+
+
+def check_options(job: Job) -> None:
+    """The same of all but the target."""
+    from kernelcount import devices, inputs, variants
+
     variants.parse_all(job.variants)
     if job.device is not None:
         devices.parse(job.device)

@@ -38,7 +38,7 @@ from kernelcount.model import (
 from kernelcount.nesting import tensors
 from kernelcount.operations import read_operations
 from kernelcount.paper.gpu import PretendedGpu
-from kernelcount.paper.whole import MOST_OPS, Question
+from kernelcount.paper.whole import MOST_OPS, Question, Trial
 from kernelcount.probes import syncs
 from kernelcount.probes.compiler import CompilerWatch, stance_kept
 from kernelcount.reading import ANOTHER_PROFILER, read_trace
@@ -292,7 +292,10 @@ def _measure_on_paper(
         invocation = Invocation(way.call, subject)
         this = _Pass(subject, variant, invocation, state, watch, scratch, progress)
         ends = (module_of(function), given)
-        for call in range(1, PAPER_WARM_UPS + 1):
+        progress("on paper, warm-up, call 1")
+        gpu.run(partial(invocation, *state.before_call()), ends)
+        worked = gpu.worked
+        for call in range(2, PAPER_WARM_UPS + 1):
             progress(f"on paper, warm-up, call {call}")
             invocation(*state.before_call())
         for call in range(PAPER_WARM_UPS + 1, MOST_CALLS + 1):
@@ -303,10 +306,7 @@ def _measure_on_paper(
             if not compiled:
                 break
         watch.close()
-        asked = watch.broken.breaks and _why_not_asked(this) is None
-        if asked:
-            progress("on paper, without its graph breaks")
-        trial = gpu.without_breaks(_question(this, function, began)) if asked else None
+        trial = _without_breaks(this, gpu, function, began)
     records, paper, noted, provenance = gpu.counted()
     capture = Capture(
         variant.name,
@@ -321,9 +321,21 @@ def _measure_on_paper(
         steady.costs = gpu.costs(trial, watch.broken.breaks or ())
     notes = [*subject.notes, *_compile_notes(this, steady)]
     notes += [note for note in noted if note not in notes]
+    if worked and _is_empty(capture):
+        notes.append(Note("memoised", "repeated calls launch nothing: the result is remembered"))
     if gpu.values.asked and (state.mutated or state.module_changed):
         notes.append(Note("not-restored", _NOT_RESTORED))
     return _with_context(this, steady, notes)
+
+
+def _without_breaks(
+    this: _Pass, gpu: PretendedGpu, function: Callable[..., Any], began: float
+) -> Trial | None:
+    """The call that was counted without its graph breaks; None where that is not asked."""
+    if not this.watch.broken.breaks or _why_not_asked(this) is not None:
+        return None
+    this.progress("on paper, without its graph breaks")
+    return gpu.without_breaks(_question(this, function, began))
 
 
 def _question(this: _Pass, function: Callable[..., Any], began: float) -> Question:

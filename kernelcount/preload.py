@@ -9,6 +9,7 @@ import gc
 import os
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +44,14 @@ def _warm_up() -> None:
 
 
 def _load() -> None:
-    from kernelcount import worker
+    from kernelcount import capture, devices, inputs, target, together, variants, worker  # noqa: F401
+    from kernelcount.paper import gpu  # noqa: F401
     from kernelcount.probes import compiler
 
     compiler.load()
     if not worker.may_have_a_gpu():
-        _warm_up()
+        with suppress(Exception):  # a job that is asked for tells why it cannot be counted
+            _warm_up()
     # Or the collector of each forked process would write to all this memory, and so copy it.
     gc.collect()
     gc.freeze()

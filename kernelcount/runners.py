@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -41,6 +41,9 @@ from kernelcount.model import (
 )
 from kernelcount.probes.timing import shares
 from kernelcount.traces import saved
+
+if TYPE_CHECKING:
+    from kernelcount.inhand import InHand
 
 _GRACE = 3.0  # seconds for what the user's code does at exit, once all results are in
 _LOOK = 0.2  # seconds between looks whether a silent worker still lives
@@ -148,21 +151,46 @@ class Background:
         self.quiet = quiet
 
 
-def in_process(job: Job, progress: Watcher, companion: Companion | None = None) -> Results:
+def in_process(
+    job: Job,
+    progress: Watcher,
+    companion: Companion | None = None,
+    *,
+    in_hand: InHand | None = None,
+) -> Results:
     """Do the job in this process. Raises KernelcountError where it cannot be done at all.
 
     ``sys.argv`` and the current folder are as they were afterwards, whatever the user's code did.
+
+    `in_hand`: the caller's own function, in place of what the job's spec names. What it raises is
+    raised here as it is, and what it prints while it is timed is thrown away.
     """
     results = Results(job)
     listener = _Listener(results, progress, companion)
     argv, folder = sys.argv, Path.cwd()
     try:
         while (first := _first_left(results)) is not None:
-            worker.perform(job, first, listener.take)
+            if in_hand is None:
+                worker.perform(job, first, listener.take)
+            else:
+                worker.perform(job, first, listener.take, None, _quiet, in_hand)
     finally:
         sys.argv = argv
         os.chdir(folder)
+        if in_hand is not None:
+            in_hand.back()
     return results
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Throw away what Python code prints; the descriptors are the caller's, and left alone."""
+    with (
+        Path(os.devnull).open("w") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):
+        yield
 
 
 def in_worker(

@@ -342,11 +342,11 @@ def _behind(value: Any) -> Iterator[Any]:
     elif isinstance(value, MethodType):
         yield from (value.__self__, value.__func__)
     elif isinstance(value, FunctionType):
-        if not _is_library(value.__module__):
+        if not is_library(value.__module__):
             yield from _behind_function(value)
     elif isinstance(value, list | tuple | set | frozenset | dict):
         yield from inside(value)
-    elif not isinstance(value, ModuleType) and not _is_library(type(value).__module__):
+    elif not isinstance(value, ModuleType) and not is_library(type(value).__module__):
         with contextlib.suppress(Exception):  # the user's own attributes may raise anything
             yield from list(vars(value).values())
     with contextlib.suppress(Exception):
@@ -359,21 +359,22 @@ def _behind_function(function: FunctionType) -> Iterator[Any]:
             yield cell.cell_contents
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
-    names = _names(function.__code__)
+    names = names_in(function.__code__)
     for name in names:
         value = function.__globals__.get(name)
         yield value
-        if isinstance(value, ModuleType) and not _is_library(value.__name__):
+        if isinstance(value, ModuleType) and not is_library(value.__name__):
             yield from (vars(value).get(other) for other in names)
 
 
-def _names(code: CodeType) -> set[str]:
+def names_in(code: CodeType) -> set[str]:
     """The names that a function's code and the functions inside it may look up."""
     inner = [c for c in code.co_consts if isinstance(c, CodeType)]
-    return set(code.co_names).union(*map(_names, inner))
+    return set(code.co_names).union(*map(names_in, inner))
 
 
-def _is_library(module: str | None) -> bool:
+def is_library(module: str | None) -> bool:
+    """Whether a module's code is not the user's: torch's, or another that holds no state here."""
     top = (module or "builtins").partition(".")[0]
     return top in ("torch", "numpy", "triton") or top in sys.stdlib_module_names
 

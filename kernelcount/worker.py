@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import msgspec
@@ -39,6 +39,9 @@ from kernelcount.model import (
     note_codes,
 )
 from kernelcount.traces import saved
+
+if TYPE_CHECKING:
+    from kernelcount.inhand import InHand
 
 WHERE = signal.SIGUSR1 if hasattr(signal, "SIGUSR1") else None
 """Asks a worker to write down where it is, before it is ended."""
@@ -157,15 +160,18 @@ def perform(
     send: Send,
     scratch: str | None = None,
     hushed: Callable[[], AbstractContextManager[None]] = nullcontext,
+    in_hand: InHand | None = None,
 ) -> None:
     """Do the job from step `first` on, until its end or the first variant that fails.
 
     After a failure the process may be poisoned (a CUDA error sticks), so the rest is for another.
     `scratch` is a folder for traces; None: one is made. `hushed` holds for what the user's code
     prints while it is timed, by thousands of calls. KeyboardInterrupt passes through.
+
+    `in_hand`: the caller's function, in place of what the job's spec names. Then errors are raised.
     """
     try:
-        session = _Session(job, send, scratch)
+        session = _Session(job, send, scratch, in_hand)
         todo = steps(job)[first:]
         healthy = True
         for step, following in zip(todo, [*todo[1:], None], strict=True):
@@ -178,6 +184,8 @@ def perform(
             if done.said or not healthy:
                 return
     except KernelcountError as error:
+        if in_hand is not None:
+            raise
         send(Failed(error.code, _printable(str(error))))
 
 
@@ -225,7 +233,9 @@ class _Failure:
 class _Session:
     """A job's target and device; subjects are made from it, one a size."""
 
-    def __init__(self, job: Job, send: Send, scratch: str | None) -> None:
+    def __init__(
+        self, job: Job, send: Send, scratch: str | None, in_hand: InHand | None = None
+    ) -> None:
         send(Progress("importing torch"))
         import torch  # noqa: F401
 
@@ -233,7 +243,7 @@ class _Session:
         from kernelcount.paper import gpu
         from kernelcount.probes import compiler
 
-        self.job, self.send, self.scratch = job, send, scratch
+        self.job, self.send, self.scratch, self.in_hand = job, send, scratch, in_hand
         asked = [variants.parse(name) for name in job.variants]
         # Before the user's code may change the folder.
         others = {v.name: _beside(job.spec, v.spec) for v in asked if v.spec is not None}
@@ -244,7 +254,7 @@ class _Session:
         self.device: Any = gpu.of_card(job.gpu) if _is_for_paper(job) else None
         send(Loading())
         send(Progress(f"importing {_printable(job.spec)}"))
-        with nullcontext() if self.device is None else self.device.importing():
+        with nullcontext() if self.device is None or in_hand else self.device.importing():
             self._import([v.name for v in asked], others, maker)
         send(Loaded())
         send(Progress("importing the compiler"))
@@ -268,10 +278,17 @@ class _Session:
 
     def _import(self, names: list[str], others: dict[str, str], maker: str | None) -> None:
         """Import the user's code: the target, its maker, and what `others` names by variant."""
-        self.loaded = self._load(self.job.spec)
-        self._maker = self._find_maker(maker)
+        held: dict[str, Callable[..., Any]] = {}
+        if self.in_hand is None:
+            loaded = self._load(self.job.spec)
+            self.function, self._maker = loaded.function, self._find_maker(maker, loaded.module)
+        else:
+            self.function, self._maker = self.in_hand.function, self.in_hand.maker
+            held = self.in_hand.others
         self.functions: dict[str, Callable[..., Any]] = {
-            name: self._load(others[name]).function if name in others else self.loaded.function
+            name: held.get(name) or self._load(others[name]).function
+            if name in others
+            else self.function
             for name in names
         }
 
@@ -291,13 +308,13 @@ class _Session:
                 raise NotMeasuredError(f"importing {spec}: {failure.reason}") from None
             raise
 
-    def _find_maker(self, named: str | None) -> Callable[..., Any] | None:
+    def _find_maker(self, named: str | None, module: Any) -> Callable[..., Any] | None:
         from kernelcount import inputs
 
         if self.job.inputs:
             return None
         if named is None:
-            return inputs.find_maker(self.loaded.module)
+            return inputs.find_maker(module)
         maker: Callable[..., Any] = self._load(named).function
         return maker
 
@@ -306,11 +323,11 @@ class _Session:
 
         if not self.job.evaluate:
             return
-        if module_of(self.loaded.function) is None:
+        if module_of(self.function) is None:
             raise UsageError("--eval: the target is not an nn.Module, so it has no eval mode")
         for function in self.functions.values():
             if (module := module_of(function)) is not None:
-                module.eval()
+                module.eval() if self.in_hand is None else self.in_hand.evaluate(module)
 
     def do(self, step: Step) -> Done:
         """One variant at one size, to its end, whatever that is."""
@@ -410,7 +427,9 @@ class _Session:
                 self._made(size)
             except KeyboardInterrupt:
                 raise
-            except BaseException as error:  # noqa: BLE001  the user's maker may raise anything
+            except BaseException as error:  # the user's maker may raise anything
+                if self.in_hand is not None:
+                    raise
                 failure = _failure(error, size)
                 if not isinstance(error, UsageError):
                     failure = failure.while_("making the inputs")
@@ -429,7 +448,7 @@ class _Session:
         from kernelcount.capture import Subject
 
         with self.device.prepare():
-            self._move_modules()
+            self._place()
             arguments = self._arguments(size, self.job.seed)
         on_paper = self.device.kind == "paper"
         described = tuple(map(_printable, inputs.describe(arguments)))
@@ -447,7 +466,7 @@ class _Session:
             cold=self.job.cold,
             explain=self.job.explain,
             notes=(
-                *_global_notes(),
+                *_global_notes("the module" if self.in_hand is None else "the caller"),
                 *self._chosen_notes(),
                 *(self.device.value_notes() if on_paper else ()),
             ),
@@ -466,9 +485,15 @@ class _Session:
         )
         return [Note("mps", detail)]
 
-    def _move_modules(self) -> None:
+    def _place(self) -> None:
+        """Have the modules, or all that the caller's functions reach, on the device."""
         from kernelcount.state import module_of
 
+        if self.in_hand is not None:
+            self.in_hand.carry(self.device_name)
+            self.function = self.in_hand.here(self.function)
+            self.functions = {n: self.in_hand.here(f) for n, f in self.functions.items()}
+            return
         for function in self.functions.values():
             if (module := module_of(function)) is not None:
                 module.to(self.device_name)
@@ -477,13 +502,22 @@ class _Session:
         from kernelcount import inputs
 
         job = self.job
+        if self.in_hand is not None and self.in_hand.has_arguments:
+            return self._prepared(self.in_hand.arguments(again=seed != job.seed))
         options = inputs.InputOptions(
             size=size, specs=job.inputs, dtype=job.dtype, device=self.device_name, seed=seed
         )
-        arguments = inputs.build(self.loaded.function, options, self._maker)
-        if not job.backward:
+        arguments = inputs.build(self.function, options, self._maker)
+        return self._prepared(arguments)
+
+    def _prepared(self, arguments: Any) -> Any:
+        """The arguments, leaves of what is to be differentiated where a backward pass follows."""
+        from kernelcount import inputs
+
+        if not self.job.backward:
             return arguments
-        made_here = self._maker is None
+        given = self.in_hand is not None and self.in_hand.has_arguments
+        made_here = self._maker is None and not given
         return inputs.Arguments(
             tuple(_leaf(value, requires_grad=made_here) for value in arguments.args),
             {k: _leaf(value, requires_grad=made_here) for k, value in arguments.kwargs.items()},
@@ -507,11 +541,17 @@ class _Session:
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001  whatever user code raises costs a variant
+                error = error if self.in_hand is None else self.in_hand.explained(error)
                 failure = _failure(error, step.size)
                 of_user = isinstance(error, UsageError) or variant.kind == "eager"
+                if self.in_hand is not None:
+                    own = of_user or variant.kind != "compile" or len(self.functions) == 1
+                    self.in_hand.failed(variant.name, error, failure.code, is_own=own)
                 return failure if of_user else replace(failure, code=NotMeasuredError.code)
             if step.trace is not None and (problem := _keep(folder, Path(step.trace))):
                 self.send(Unwritten(problem))
+        if self.in_hand is not None:
+            return self.in_hand.proven(outcome, self._made(step.size).arguments)
         return outcome
 
 
@@ -625,15 +665,15 @@ def _shortened(text: str) -> str:
     return text
 
 
-def _global_notes() -> list[Note]:
-    """What the user's module set for the whole process, where it bears on the count."""
+def _global_notes(who: str) -> list[Note]:
+    """What `who` set for the whole process, where it bears on the count."""
     import torch
 
     notes: list[Note] = []
     if (dtype := torch.get_default_dtype()) is not torch.float32:
-        notes.append(Note("default-dtype", f"the module set torch's default dtype to {dtype}"))
+        notes.append(Note("default-dtype", f"{who} set torch's default dtype to {dtype}"))
     if not torch.is_grad_enabled():
-        notes.append(Note("grad-disabled", "the module switched gradients off"))
+        notes.append(Note("grad-disabled", f"{who} switched gradients off"))
     return notes
 
 

@@ -1,4 +1,4 @@
-"""The mean of thousands of tensors in CUDA C: one block a tensor, all tensors in one launch."""
+"""The mean norm of thousands of tensors in CUDA C: one block a tensor, all in one launch."""
 
 import torch
 from cuda_source import CudaSource, check_is_there
@@ -35,12 +35,12 @@ __global__ void magnitude_kernel(const __grid_constant__ Table table, float* out
 
 // A list of Python's, read in place: to make a vector of thousands of tensors would take longer
 // than the GPU does.
-torch::Tensor mean_magnitude(py::list tensors) {
-  int64_t count = PyList_GET_SIZE(tensors.ptr()), elements = 0;
-  TORCH_CHECK(count > 0, "mean_magnitude: there is no tensor");
-  TORCH_CHECK(THPVariable_Check(PyList_GET_ITEM(tensors.ptr(), 0)), "mean_magnitude: no tensors");
+torch::Tensor mean_norm(py::list tensors) {
+  int64_t count = PyList_GET_SIZE(tensors.ptr());
+  TORCH_CHECK(count > 0, "mean_norm: there is no tensor");
+  TORCH_CHECK(THPVariable_Check(PyList_GET_ITEM(tensors.ptr(), 0)), "mean_norm: no tensors");
   const at::Tensor& first = THPVariable_Unpack(PyList_GET_ITEM(tensors.ptr(), 0));
-  TORCH_CHECK(first.is_cuda(), "mean_magnitude: the tensors must be on a GPU");
+  TORCH_CHECK(first.is_cuda(), "mean_norm: the tensors must be on a GPU");
   const c10::cuda::CUDAGuard guard(first.device());
   auto sums = torch::empty({count}, first.options());
   auto stream = c10::cuda::getCurrentCUDAStream();
@@ -49,27 +49,26 @@ torch::Tensor mean_magnitude(py::list tensors) {
     int held = int(std::min<int64_t>(count - start, MOST));
     for (int i = 0; i < held; ++i) {
       PyObject* item = PyList_GET_ITEM(tensors.ptr(), start + i);
-      TORCH_CHECK(THPVariable_Check(item), "mean_magnitude: a list of tensors only");
+      TORCH_CHECK(THPVariable_Check(item), "mean_norm: a list of tensors only");
       const at::Tensor& tensor = THPVariable_Unpack(item);
-      TORCH_CHECK(tensor.device() == first.device(), "mean_magnitude: all on one GPU only");
+      TORCH_CHECK(tensor.device() == first.device(), "mean_norm: all on one GPU only");
       TORCH_CHECK(tensor.scalar_type() == torch::kFloat && tensor.is_contiguous(),
-                  "mean_magnitude: contiguous float32 tensors only");
-      TORCH_CHECK(tensor.numel() <= INT32_MAX, "mean_magnitude: a tensor beyond 2^31 - 1 elements");
+                  "mean_norm: contiguous float32 tensors only");
+      TORCH_CHECK(tensor.numel() <= INT32_MAX, "mean_norm: a tensor beyond 2^31 - 1 elements");
       table.data[i] = tensor.const_data_ptr<float>();
       table.length[i] = int(tensor.numel());
-      elements += tensor.numel();
     }
     magnitude_kernel<<<held, THREADS, 0, stream>>>(table, sums.data_ptr<float>() + start);
     C10_CUDA_KERNEL_LAUNCH_CHECK();
   }
-  return sums.sum().div_(double(elements));
+  return sums.sum().div_(double(count));
 }
 """,
 )
 
 
-def mean_magnitude(gradients: list[torch.Tensor]) -> torch.Tensor:
+def mean_norm(gradients: list[torch.Tensor]) -> torch.Tensor:
     # Not an operator of torch.library: to look through 2,000 arguments would take it longer than
     # the kernel takes.
     check_is_there(gradients[0])
-    return SOURCE.module.mean_magnitude(gradients)
+    return SOURCE.module.mean_norm(gradients)

@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items):
 
     Of several processes (pytest-xdist's `load`) each takes its tests in this order.
     """
-    items.sort(key=lambda item: item.path.parent.name == "paper")
+    items.sort(key=lambda i: i.path.parent.name == "paper" or i.path.name == "test_examples.py")
 
 
 def pytest_collection_finish():

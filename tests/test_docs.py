@@ -67,3 +67,22 @@ def test_every_limit_of_a_budget_stands_in_the_document():
     limits = text.partition("## Limits")[2].partition("## ")[0]
     cells = re.findall(r"^\| (`.+?`) \|", limits, re.MULTILINE)
     assert [name for cell in cells for name in re.findall(r"`(.+?)`", cell)] == list(RULES)
+
+
+def test_the_budgets_and_the_lock_file_that_are_shown_are_read(tmp_path, monkeypatch):
+    from kernelcount import budgets, lockfile
+
+    monkeypatch.chdir(tmp_path)
+    for name in ("add_relu", "norm"):
+        Path(f"{name}.py").touch()
+    text = "".join((ROOT / name).read_text() for name in ("docs/budgets.md", "README.md"))
+    blocks = re.findall(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    shown = [block for block in blocks if block.startswith("target:")]
+    for block in shown:
+        Path("b.yaml").write_text(block)
+        (budget,) = budgets.read(Path("b.yaml"))
+        assert budget.limits
+        assert not budget.empty
+    Path("kernelcount.lock").write_text(next(b for b in blocks if b.startswith("- target:")))
+    (entry,) = lockfile.read(Path("kernelcount.lock"))
+    assert (len(shown), entry.kernels) == (2, (("triton_poi_fused_add_relu_0", 1),))

@@ -37,7 +37,7 @@ LAYERS = (
     {"launches", "rules", "stops", "waiting"},
     {"changes", "timeline", "operations", "paper", "probes", "state", "limits", "lockfile"},
     {"gaps", "waits"},
-    {"reading", "budget"},
+    {"inhand", "reading", "budget"},
     {"budgets", "locks"},
     {"checking"},
     {"capture", "differing", "examination", "sides"},
@@ -47,12 +47,14 @@ LAYERS = (
     {"runners", "preload"},
     {"beside", "ncu", "warm", "ahead"},
     {"app"},
-    {"cli"},
-    {"__main__"},
+    {"results"},
+    {"api", "holding"},
+    {"cli", "pytest_budgets"},
+    {"__main__", "pytest_plugin"},
 )
 TORCH = {
-    "capture", "devices", "examination", "frames", "inputs", "nesting", "paper", "preload",
-    "probes", "remedies", "state", "target", "together", "variants", "worker",
+    "capture", "devices", "examination", "frames", "inhand", "inputs", "nesting", "paper",
+    "preload", "probes", "remedies", "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")

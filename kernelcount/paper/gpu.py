@@ -162,6 +162,11 @@ class PretendedGpu:
         self._counted = list(self._log.calls)
         self._traced = tuple(self._compiler.traced)
 
+    @property
+    def worked(self) -> bool:
+        """Whether the last call did anything that would run on the card."""
+        return bool(self._log.calls)
+
     def counted(self) -> tuple[Records, Paper, list[Note], Provenance]:
         """What the last call launched, and which lines; to be called when `prepare` is over.
 

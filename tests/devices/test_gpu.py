@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import nullcontext
+from importlib.metadata import PackageNotFoundError
 from types import SimpleNamespace
 
 import pytest
@@ -34,6 +35,11 @@ class Api:
     def get_device_name(self, index):
         return f"GPU {index}"
 
+    def get_device_properties(self, index):
+        return self.properties
+
+    properties = SimpleNamespace(major=9, minor=0, gcnArchName="GPU 2")
+
 
 @pytest.fixture
 def api(monkeypatch):
@@ -49,10 +55,31 @@ def test_every_gpu_in_use_is_waited_for_and_no_other_is_woken(api):
 
 @pytest.mark.parametrize(("hip", "kind"), [(None, "cuda"), ("6.4", "hip")])
 def test_the_environment_names_the_gpu_and_whose_it_is(api, monkeypatch, hip, kind):
-    monkeypatch.setattr(torch, "version", SimpleNamespace(hip=hip))
+    monkeypatch.setattr(torch, "version", SimpleNamespace(hip=hip, cuda=None))
     environment = Gpu("cuda", "", 2).environment()
     assert (environment.device, environment.kind) == ("GPU 2", kind)
     assert torch.__version__.startswith(environment.torch)
+
+
+def test_the_environment_names_the_architecture_and_the_libraries(api, monkeypatch):
+    installed = {"nvidia-cublas": "13.1.0", "nvidia-cudnn-cu13": "9.15.1", "nvidia-cudnn": "8"}
+
+    def version(name):
+        if name not in installed:
+            raise PackageNotFoundError(name)
+        return installed[name]
+
+    monkeypatch.setattr("importlib.metadata.version", version)
+    monkeypatch.setattr(torch, "version", SimpleNamespace(hip=None, cuda="13.0"))
+    environment = Gpu("cuda", "").environment()
+    assert (environment.architecture, environment.triton) == ("sm_90", None)
+    assert environment.libraries == (("cuda", "13.0"), ("cublas", "13.1.0"), ("cudnn", "9.15.1"))
+    monkeypatch.setattr(torch, "version", SimpleNamespace(hip="6.4", cuda=None))
+    api.properties = SimpleNamespace(major=9, minor=4, gcnArchName="gfx942:sramecc+:xnack-")
+    environment = Gpu("cuda", "").environment()
+    assert (environment.architecture, environment.libraries) == ("gfx942", (("hip", "6.4"),))
+    api.properties = SimpleNamespace(name="of no version")
+    assert Gpu("cuda", "").environment().architecture is None
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -104,3 +131,25 @@ def test_one_gpu_of_several_is_made_the_current_one(monkeypatch):
     with Gpu("cuda", "", 1).prepare():
         pass
     assert entered == [1, "in", "out"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_torch_warns_of_waits_while_it_is_asked_to_and_no_longer(monkeypatch, fails):
+    modes = []
+    asked = SimpleNamespace(
+        get_sync_debug_mode=lambda: "as the user had it", set_sync_debug_mode=modes.append
+    )
+    monkeypatch.setattr(torch, "cuda", asked)
+
+    def one():
+        with Gpu("cuda", "").telling() as tells:
+            assert tells
+            assert modes == ["warn"]
+            if fails:
+                raise ValueError
+
+    with pytest.raises(ValueError) if fails else nullcontext():  # noqa: PT011
+        one()
+    assert modes == ["warn", "as the user had it"]
+    with Gpu("xpu", "").telling() as tells:
+        assert not tells

@@ -19,8 +19,9 @@ SHARED = {
     "listing", "names", "origins", "paper", "remedies", "sheet", "sweep", "syncs", "verdict",
     "wording",
 }  # fmt: skip
-# Of another command's result, and pictures.
-ELSEWHERE = {"check", "doctor", "plot", "image", "findings", "github", "junit", "held"}
+# Of other commands, notebooks, and pictures.
+ELSEWHERE = {"check", "doctor", "findings", "github", "held", "html", "image", "junit", "plot",
+             "scenarios"}  # fmt: skip
 
 
 def test_every_file_of_the_folder_is_a_format_or_shared_by_them():
