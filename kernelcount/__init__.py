@@ -13,9 +13,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+# Not from typing: the current folder comes first yet, and may have a typing.py; see `__main__`.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from kernelcount.api import check as check
     from kernelcount.api import compare as compare
     from kernelcount.api import count as count
