@@ -30,6 +30,10 @@ def kernelcount(folder, *arguments):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Captures of one function in two runs, and of one that does more."""
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("needs an NVIDIA GPU")
     path = tmp_path_factory.mktemp("diff")
     (path / "users.py").write_text(TARGETS)
     for name, function in (("a", "add_relu"), ("b", "add_relu"), ("c", "twice")):
