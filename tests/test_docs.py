@@ -73,7 +73,7 @@ def test_the_budgets_and_the_lock_file_that_are_shown_are_read(tmp_path, monkeyp
     from kernelcount import budgets, lockfile
 
     monkeypatch.chdir(tmp_path)
-    for name in ("add_relu", "norm"):
+    for name in ("add_relu", "norm", "scale"):
         Path(f"{name}.py").touch()
     text = "".join((ROOT / name).read_text() for name in ("docs/budgets.md", "README.md"))
     blocks = re.findall(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
@@ -85,4 +85,4 @@ def test_the_budgets_and_the_lock_file_that_are_shown_are_read(tmp_path, monkeyp
         assert not budget.empty
     Path("kernelcount.lock").write_text(next(b for b in blocks if b.startswith("- target:")))
     (entry,) = lockfile.read(Path("kernelcount.lock"))
-    assert (len(shown), entry.kernels) == (2, (("triton_poi_fused_add_relu_0", 1),))
+    assert (len(shown), entry.kernels) == (3, (("triton_poi_fused_add_relu_0", 1),))
