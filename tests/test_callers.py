@@ -1,4 +1,4 @@
-"""Whose line it is: never torch's, Python's or ours, and one for all that happens there."""
+"""Whose line it is: never torch's, Triton's, Python's or ours."""
 
 import contextlib
 import json
@@ -257,49 +257,3 @@ def test_where_the_folder_is_gone_files_stay_as_they_are(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     assert seen_from_here(captured(str(tmp_path / "a.py"))) == captured(str(tmp_path / "a.py"))
-
-
-# ── one line for all that happens there ──────────────────────────────────────────────────────────
-
-LIBRARY = """
-def norm(x):
-    y = x * 2
-    return y + x.sum().item()
-"""
-CALLS = """
-import sys
-sys.path.append({packages!r})
-from a_library import norm
-
-
-def target(x):
-    return norm(x)
-
-
-def make_target():
-    import torch
-
-    return (torch.ones(8, device="cuda"),)
-"""
-
-
-@pytest.mark.parametrize("below", ["site-packages", "mine"])
-def test_a_kernel_a_wait_and_a_break_of_one_line_name_the_same(tmp_path, monkeypatch, count, below):
-    packages = tmp_path / below
-    packages.mkdir()
-    (packages / "a_library.py").write_text(LIBRARY)
-    (tmp_path / "calls.py").write_text(CALLS.format(packages=str(packages)))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "a_library", raising=False)
-    spec = f"{tmp_path}/calls.py:target"
-    found = count(spec, "eager", "compile", device="paper", maker="make_target")
-    eager, compiled = found["eager"], found["compile"]
-    file = f"{below}/a_library.py"
-    lines = {o.place.line for s in eager.provenance.sources if s for o in s.origins}
-    assert lines == {3, 4}
-    places = [o.place for c in (eager, compiled) for s in c.provenance.sources for o in s.origins]
-    assert {(p.file, p.function) for p in places} == {(file, "norm")}
-    (broken,) = compiled.breaks
-    waits = [*eager.syncs, *compiled.syncs]
-    assert len(waits) >= 2
-    assert {(at.file, at.line, at.function) for at in (broken, *waits)} == {(file, 4, "norm")}
