@@ -1,8 +1,11 @@
 """How long a call takes, without a profiler: several candidates in turn, until that is precise.
 
-What disturbs a machine comes and goes, so the candidates take turns, and each turn ends with the
-one that the turn before began with (A B, B A). The batch of a turn is long enough for the cost of
-its two synchronisations to be lost in it.
+What disturbs a machine comes and goes, so the candidates take turns. Who goes first, and after
+whom, has a bearing on the time (caches, the clock, what was done since the last turn), so the order
+changes from turn to turn by a design that is balanced for such effects: E. J. Williams, Experimental
+designs balanced for the estimation of residual effects of treatments, Australian Journal of
+Scientific Research A2 (1949). The batch of a turn is long enough for the cost of its two
+synchronisations to be lost in it.
 """
 
 from __future__ import annotations
@@ -63,13 +66,31 @@ def in_turn(candidates: Sequence[Candidate], device: Device, seconds: float) -> 
             candidate.batch = 1
         return
     _warm_up(candidates, device, until)
-    order = list(candidates)
     while True:
-        for candidate in order:
-            candidate.samples.append(turn(candidate, device))
-        order.reverse()
-        if _precise(candidates) or time.monotonic() > until:
+        for order in orders(len(candidates)):
+            if len(order) > 2:  # noqa: PLR2004  as `orders` has it
+                turn(candidates[order[0]], device)
+            for i in order:
+                candidates[i].samples.append(turn(candidates[i], device))
+            if time.monotonic() > until:
+                return
+        if _precise(candidates):
             return
+
+
+def orders(n: int) -> list[list[int]]:
+    """The orders of `n` candidates in turns that are balanced together.
+
+    Each stands at every place, and after every other, equally often: once in n turns, where n is
+    even, twice in 2n turns where it is odd. For two (A B, B A) each follows itself as often, too,
+    from one turn to the next. Three and more do so where each turn begins with an untimed batch of
+    the one that is first.
+    """
+    zigzag = [(i + 1) // 2 if i % 2 else (n - i // 2) % n for i in range(n)]  # 0, 1, n-1, 2, n-2
+    rows = [[(i + k) % n for i in zigzag] for k in range(n)]
+    if n % 2 == 0 or n == 1:
+        return rows
+    return [order for row in rows for order in (row, row[::-1])]
 
 
 def shares(variants: int) -> float:
@@ -80,7 +101,9 @@ def shares(variants: int) -> float:
 def enough(candidates: Sequence[Candidate]) -> float:
     """Seconds in which all of them have their turns, often enough for a verdict."""
     turns = 2 + _STEADY + noise.FEWEST  # to find the batch, to warm up, to be timed
-    return turns * sum(median(c.samples) * c.batch for c in candidates) / 1e9
+    n = len(candidates)
+    untimed = noise.FEWEST / n if n > 2 else 0  # noqa: PLR2004  of each one, as `in_turn` has it
+    return (turns + untimed) * sum(median(c.samples) * c.batch for c in candidates) / 1e9
 
 
 def _size(candidate: Candidate, device: Device, empty: float) -> float:
