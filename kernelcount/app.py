@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _NO_LINES = "lines are told by the count on paper, and there is none of this"
 _PAPER_HAS_NONE = "on paper nothing takes time: --device names a GPU, or cpu"
+_SEEDS = 2**63  # torch takes seeds up to twice that, of which those that follow one need some
 _LONGEST_TIMEOUT = 1e9  # seconds; more is no number to wait for
 
 
@@ -237,6 +238,8 @@ def check_options(job: Job) -> None:
         near = near or [s for s, long in inputs.DTYPES.items() if long == job.dtype]
         hint = f"; did you mean {near[0]}?" if near else ""
         raise UsageError(f"--dtype {job.dtype!r} is not one of {', '.join(inputs.DTYPES)}{hint}")
+    if not -_SEEDS <= job.seed < _SEEDS:
+        raise UsageError(f"--seed {job.seed}: write a number from {-_SEEDS} to {_SEEDS - 1}")
     if job.inputs and job.maker:
         raise UsageError("--input and --inputs exclude each other: name the arguments or a maker")
     if job.timeout is not None and not 0 < job.timeout <= _LONGEST_TIMEOUT:

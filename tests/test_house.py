@@ -34,7 +34,7 @@ LAYERS = (
         "crossover",
         "scenarios",
     },
-    {"launches", "rules", "stops", "waiting"},
+    {"launches", "rules", "settings", "stops", "waiting"},
     {"changes", "timeline", "operations", "paper", "probes", "state", "limits", "lockfile"},
     {"gaps", "waits"},
     {"inhand", "reading", "budget"},
@@ -54,7 +54,7 @@ LAYERS = (
 )
 TORCH = {
     "capture", "devices", "examination", "frames", "inhand", "inputs", "nesting", "paper",
-    "preload", "probes", "remedies", "state", "target", "together", "variants", "worker",
+    "preload", "probes", "remedies", "settings", "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")

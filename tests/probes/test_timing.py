@@ -171,11 +171,11 @@ def test_equals_are_no_different_where_the_first_of_a_turn_is_slower(n, monkeypa
     """As it may be after something else was done: the clock is looked at between turns."""
 
     class Idle(Clock):
-        idle, now = False, 0.0
+        idle, now, random = False, 0.0, random.Random(3)
 
         def time(self, calls, between=None):
             factor, self.idle = 1.05 if self.idle else 1.0, False
-            return super().time(calls) * factor
+            return super().time(calls) * factor * (1 + 0.02 * self.random.random())
 
         def monotonic(self):
             self.idle, self.now = True, self.now + 1
