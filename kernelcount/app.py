@@ -238,16 +238,9 @@ def check_options(job: Job) -> None:
         near = near or [s for s, long in inputs.DTYPES.items() if long == job.dtype]
         hint = f"; did you mean {near[0]}?" if near else ""
         raise UsageError(f"--dtype {job.dtype!r} is not one of {', '.join(inputs.DTYPES)}{hint}")
-    if not -_SEEDS <= job.seed < _SEEDS:
-        raise UsageError(f"--seed {job.seed}: write a number from {-_SEEDS} to {_SEEDS - 1}")
     if job.inputs and job.maker:
         raise UsageError("--input and --inputs exclude each other: name the arguments or a maker")
-    if job.timeout is not None and not 0 < job.timeout <= _LONGEST_TIMEOUT:
-        raise UsageError(f"--timeout {job.timeout:g}: write a number of seconds above 0")
-    if not 0 <= job.seconds <= _LONGEST_TIMEOUT:
-        most = f", at most {_LONGEST_TIMEOUT:g}" if job.seconds > 0 else ""
-        said = f"write a number of seconds{most}, 0 for no times"
-        raise UsageError(f"--seconds {job.seconds:g}: {said}")
+    _check_numbers(job)
     if job.ncu and (job.gpu is not None or job.device is not None):
         kind = "paper" if job.gpu is not None else devices.parse(job.device or "")[0].kind
         devices.check_counters(kind)
@@ -259,6 +252,17 @@ def check_options(job: Job) -> None:
         raise UsageError("--cold keeps inputs out of a GPU's cache: --device cpu has none")
     if twice := next((n for i, n in enumerate(job.sizes) if n in job.sizes[:i]), None):
         raise UsageError(f"--size: {twice} stands twice")
+
+
+def _check_numbers(job: Job) -> None:
+    if not -_SEEDS <= job.seed < _SEEDS:
+        raise UsageError(f"--seed {job.seed}: write a number from {-_SEEDS} to {_SEEDS - 1}")
+    if job.timeout is not None and not 0 < job.timeout <= _LONGEST_TIMEOUT:
+        raise UsageError(f"--timeout {job.timeout:g}: write a number of seconds above 0")
+    if not 0 <= job.seconds <= _LONGEST_TIMEOUT:
+        most = f", at most {_LONGEST_TIMEOUT:g}" if job.seconds > 0 else ""
+        said = f"write a number of seconds{most}, 0 for no times"
+        raise UsageError(f"--seconds {job.seconds:g}: {said}")
 
 
 def _check_untimed(job: Job) -> None:

@@ -16,33 +16,42 @@ if TYPE_CHECKING:
 Switch = tuple[Callable[[], Any], Callable[[Any], Any]]
 """How a setting is read, and how it is set."""
 
-_UNREADABLE = (RuntimeError, OSError)
-"""Where the user mixes the old and new settings of precision, torch refuses to tell."""
+_UNKNOWN = object()
 
 
 class Settings:
     """What the settings are now, to be put back; `more` are asked beside torch's own."""
 
     def __init__(self, *more: Switch) -> None:
-        self._then: list[tuple[Callable[[], Any], Callable[[Any], Any], Any]] = []
-        for get, put in (*switches(), *more):
-            with suppress(*_UNREADABLE):
-                self._then.append((get, put, get()))
+        found = [(get, put, _read(get)) for get, put in (*switches(), *more)]
+        self._then = [setting for setting in found if setting[2] is not _UNKNOWN]
 
     def restore(self) -> list[tuple[Callable[[Any], Any], Any]]:
         """Put back what has changed; how that would be set again, and to what."""
-        changed: list[tuple[Callable[[Any], Any], Any]] = []
-        for get, put, value in self._then:
-            with suppress(*_UNREADABLE):
-                try:
-                    now = get()
-                except _UNREADABLE:
-                    put(value)
-                    continue
-                if now != value:
-                    changed.append((put, now))
-                    put(value)
-        return changed
+        now = [_read(get) for get, _, _ in self._then]
+        changed = [
+            (put, value)
+            for (_, put, then), value in zip(self._then, now, strict=True)
+            if value != then
+        ]
+        if changed:
+            for get, put, then in self._then:
+                if _read(get) != then:  # one setting may have changed another
+                    _set(put, then)
+        return [(put, value) for put, value in changed if value is not _UNKNOWN]
+
+
+def _read(get: Callable[[], Any]) -> Any:
+    """What is set; `_UNKNOWN` where torch refuses to tell, as of settings that exclude others."""
+    try:
+        return get()
+    except (RuntimeError, OSError):
+        return _UNKNOWN
+
+
+def _set(put: Callable[[Any], Any], value: Any) -> None:
+    with suppress(RuntimeError, OSError):
+        put(value)
 
 
 class OwnSettings:
@@ -58,8 +67,7 @@ class OwnSettings:
         """Have its own while it is called, and what all begin with afterwards."""
         self._others = self._others or Settings(*self._more)
         for put, value in self._own:
-            with suppress(*_UNREADABLE):
-                put(value)
+            _set(put, value)
         try:
             yield
         finally:
@@ -97,19 +105,20 @@ def switches() -> Iterator[Switch]:
 
 
 def _precisions() -> Iterator[Switch]:
-    """Of products and convolutions in float32, in the words of newer and older versions of torch.
+    """Of products and convolutions in float32, in the words of older and newer versions of torch.
 
-    The newer come first: as long as they are set, torch may refuse to tell the older ones.
+    The older come first: they set the newer ones, too. ``cuda.matmul.allow_tf32`` is the first in
+    other words.
     """
     import torch
 
-    cuda, cudnn = torch.backends.cuda, torch.backends.cudnn
-    for place in (torch.backends, cuda.matmul, cudnn, cudnn.conv, cudnn.rnn):
+    cuda, cudnn, onednn = torch.backends.cuda, torch.backends.cudnn, torch.backends.mkldnn
+    yield torch.get_float32_matmul_precision, torch.set_float32_matmul_precision
+    yield _attribute(cudnn, "allow_tf32")
+    parts = (getattr(b, name, None) for b in (cudnn, onednn) for name in ("conv", "rnn", "matmul"))
+    for place in (torch.backends, cuda.matmul, cudnn, onednn, *parts):
         if hasattr(place, "fp32_precision"):
             yield _attribute(place, "fp32_precision")
-    yield torch.get_float32_matmul_precision, torch.set_float32_matmul_precision
-    yield _attribute(cuda.matmul, "allow_tf32")
-    yield _attribute(cudnn, "allow_tf32")
 
 
 def _autocast() -> Iterator[Switch]:

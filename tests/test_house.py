@@ -54,7 +54,8 @@ LAYERS = (
 )
 TORCH = {
     "capture", "devices", "examination", "frames", "inhand", "inputs", "nesting", "paper",
-    "preload", "probes", "remedies", "settings", "state", "target", "together", "variants", "worker",
+    "preload", "probes", "remedies", "settings", "state", "target", "together", "variants",
+    "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")

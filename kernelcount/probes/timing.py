@@ -1,10 +1,10 @@
 """How long a call takes, without a profiler: several candidates in turn, until that is precise.
 
 What disturbs a machine comes and goes, so the candidates take turns. Who goes first, and after
-whom, has a bearing on the time (caches, the clock, what was done since the last turn), so the order
-changes from turn to turn by a design that is balanced for such effects: E. J. Williams, Experimental
-designs balanced for the estimation of residual effects of treatments, Australian Journal of
-Scientific Research A2 (1949). The batch of a turn is long enough for the cost of its two
+whom, has a bearing on the time (caches, the clock, what was done between turns), so the order
+changes from turn to turn by a design that is balanced for such effects: E. J. Williams,
+"Experimental designs balanced for the estimation of residual effects of treatments", Australian
+Journal of Scientific Research A2, 1949. The batch of a turn is long enough for the cost of its two
 synchronisations to be lost in it.
 """
 
