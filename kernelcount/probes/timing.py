@@ -31,6 +31,11 @@ waited for a compile of seconds runs at 345 MHz instead of 1,980 (measured on an
 
 _LONG = 1e9  # nanoseconds: whatever loads a kernel is quicker than this
 
+_BRIEF = 5e6
+"""Nanoseconds of a call to which it matters that others ran before: a shorter one is made once,
+untimed, before its batch. The first call after others' finds other things in the caches: of ``mul``
+and ``relu`` on a CPU it took 1 to 2 µs more than the next, which is lost in so long a call."""
+
 _LARGEST = 10_000  # calls in a batch
 
 
@@ -38,7 +43,8 @@ _LARGEST = 10_000  # calls in a batch
 class Candidate:
     """What is to be timed: `calls` are made in rotation; `during` holds round each batch.
 
-    `between` makes the arguments of a call ready, where a call changes them.
+    `between` makes the arguments of a call ready, where a call changes them. `brief`: whether a
+    call is so short that one goes before each batch, untimed.
     """
 
     name: str
@@ -47,6 +53,7 @@ class Candidate:
     between: Callable[[], object] | None = None
     samples: list[float] = field(default_factory=list)
     batch: int = 1
+    brief: bool = False
     failed: BaseException | None = None
 
 
@@ -103,7 +110,9 @@ def enough(candidates: Sequence[Candidate]) -> float:
     turns = 2 + _STEADY + noise.FEWEST  # to find the batch, to warm up, to be timed
     n = len(candidates)
     untimed = noise.FEWEST / n if n > 2 else 0  # noqa: PLR2004  of each one, as `in_turn` has it
-    return (turns + untimed) * sum(median(c.samples) * c.batch for c in candidates) / 1e9
+    return (
+        (turns + untimed) * sum(median(c.samples) * (c.batch + c.brief) for c in candidates) / 1e9
+    )
 
 
 def _size(candidate: Candidate, device: Device, empty: float) -> float:
@@ -112,6 +121,7 @@ def _size(candidate: Candidate, device: Device, empty: float) -> float:
     once = turn(candidate, device)
     if once < _LONG:
         once = min(once, turn(candidate, device))  # the first call may load a kernel
+    candidate.brief = once < _BRIEF
     if candidate.between is None:
         candidate.batch = max(1, min(_LARGEST, ceil(wanted / max(once, 1.0))))
     return once
@@ -135,6 +145,8 @@ def turn(candidate: Candidate, device: Device) -> float:
     calls = list(islice(cycle(candidate.calls), candidate.batch))
     try:
         with candidate.during():
+            if candidate.brief:
+                device.time(calls[:1], candidate.between)
             return device.time(calls, candidate.between) / candidate.batch
     except BaseException as error:
         candidate.failed = error

@@ -188,6 +188,34 @@ def test_equals_are_no_different_where_the_first_of_a_turn_is_slower(n, monkeypa
     assert verdicts(candidates) == {"no difference": n * (n - 1)}
 
 
+@pytest.mark.parametrize(("takes_ns", "calls"), [(1e5, 2), (1e8, 1)])
+def test_before_a_batch_of_short_calls_one_is_made_untimed(takes_ns, calls):
+    """It is slower: the caches hold what others need. A long call is not made twice for that."""
+    made = []
+
+    class Cold(Clock):
+        def time(self, calls, between=None):
+            return super().time(calls, between) + (
+                5_000.0 if calls and made[-2:] != ["", ""] else 0
+            )
+
+    def call():
+        made.append("")
+        return takes_ns
+
+    @contextmanager
+    def during():
+        made.append("switch")
+        yield
+
+    for between in (None, lambda: None):
+        made.clear()
+        candidate = Candidate("a", [call], during, between)
+        timing.in_turn([candidate], Cold(empty=0.0), 5)
+        assert made[-calls - 1 :] == ["switch", *[""] * calls]
+        assert candidate.samples[-1] == takes_ns + (0 if calls > 1 else 5_000)
+
+
 def test_six_times_the_same_function_is_no_difference_on_the_cpu():
     import torch
 
