@@ -146,7 +146,7 @@ def turn(candidate: Candidate, device: Device) -> float:
     try:
         with candidate.during():
             if candidate.brief:
-                device.time(calls[:1], candidate.between)
+                device.time(candidate.calls[-1:], candidate.between)  # then come those of the batch
             return device.time(calls, candidate.between) / candidate.batch
     except BaseException as error:
         candidate.failed = error

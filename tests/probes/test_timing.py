@@ -216,6 +216,14 @@ def test_before_a_batch_of_short_calls_one_is_made_untimed(takes_ns, calls):
         assert candidate.samples[-1] == takes_ns + (0 if calls > 1 else 5_000)
 
 
+def test_the_untimed_call_leaves_the_rotation_of_arguments_as_it_is():
+    """Or a batch would begin with arguments that the caches hold already."""
+    made = []
+    calls = [lambda i=i: (made.append(i), 5e5)[1] for i in range(3)]
+    timing.in_turn([Candidate("a", calls, nullcontext)], Clock(empty=1_500.0), 5)
+    assert made[-4:] == [2, 0, 1, 2]
+
+
 def test_six_times_the_same_function_is_no_difference_on_the_cpu():
     import torch
 
