@@ -24,7 +24,8 @@ from kernelcount.memory import is_out_of_memory
 from kernelcount.model import NO_TIME, NOT_TIMED, Capture, Note, Numerics, Outcome, Timing, Work
 from kernelcount.nesting import tensors
 from kernelcount.probes import numerics, randomness, reference, timing
-from kernelcount.probes.compiler import stance_kept
+from kernelcount.probes.compiler import stance, stance_kept
+from kernelcount.settings import OwnSettings
 from kernelcount.state import UserState, module_of
 from kernelcount.variants import VARIANTS
 
@@ -187,6 +188,7 @@ class Running:
         given = (subject.arguments.args, subject.arguments.kwargs)
         self.name, self._subject = way.variant.name, subject
         self._kind, self._also = VARIANTS[way.variant.kind], also
+        self._settings = OwnSettings(*stance())
         self._state = UserState(way.function, given, backward=subject.backward)
         stack.callback(self._state.restore)
         self._function = way.function
@@ -207,8 +209,8 @@ class Running:
 
     @contextmanager
     def during(self) -> Iterator[None]:
-        """What holds while it is called."""
-        with self._kind.during(), self._also():
+        """What holds while it is called, with the settings that its own calls have left."""
+        with self._kind.during(), self._also(), self._settings.held():
             yield
 
     def results(self) -> tuple[numerics.Results, bool]:

@@ -1,6 +1,7 @@
 """What is said of variants beside each other: times in turn, results, memory; counts stay."""
 
 import re
+import sys
 
 import pytest
 from cases.FC52_return_kinds import EXPECT
@@ -386,3 +387,92 @@ def test_the_users_random_numbers_gradients_and_settings_are_as_they_were(count,
     path = target("def f(x): return torch.nn.functional.dropout(x)")
     count(f"{path}:f", "eager", "compile:backend=eager", sizes=(8,), seconds=0.01)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    "numbers", ["random.random()", "numpy.random.rand()", "torch.rand(()).item()"]
+)
+def test_random_numbers_of_every_kind_are_the_same_for_all(results, numbers):
+    text = f"import random, numpy\ndef f(x): return x + {numbers}\ng = f\n"
+    assert results(text).verdict == "equal"
+
+
+@pytest.mark.parametrize("numbers", ["random.random()", "numpy.random.rand()"])
+def test_random_numbers_of_every_kind_are_seen_to_be_drawn(results, numbers):
+    text = f"import random, numpy\ndef f(x): return x + {numbers}\n"
+    text += f"def g(x): return x + {numbers} * {numbers}\n"
+    assert results(text).verdict == "random"
+
+
+DIRTY = """
+seen = []
+def f(x):
+    torch.set_default_dtype(torch.float64)
+    torch.use_deterministic_algorithms(True)
+    torch.set_float32_matmul_precision("medium")
+    torch.set_grad_enabled(False)
+    torch.set_autocast_enabled("cpu", True)
+    return x + 1
+def g(x):
+    seen.append((
+        torch.get_default_dtype(), torch.are_deterministic_algorithms_enabled(),
+        torch.get_float32_matmul_precision(), torch.is_grad_enabled(),
+        torch.is_autocast_enabled("cpu"),
+    ))
+    return x + torch.ones(len(x))
+"""
+
+
+@pytest.mark.parametrize("order", ["fg", "gf"])
+def test_what_one_variant_sets_is_not_set_for_another(count, target, order, monkeypatch):
+    import torch
+
+    path = target(DIRTY)
+    first, second = (f"{path}:{name}" for name in order)
+    found = count(f"{path}:f", first, second, sizes=(8,), seconds=0.05)
+    (module,) = [m for m in sys.modules.values() if getattr(m, "__file__", None) == str(path)]
+    assert len(module.seen) > 10
+    assert set(module.seen) == {(torch.float32, False, "highest", True, False)}
+    assert found[second].numerics.verdict == "equal"
+    assert len(found[second].timing.samples_ns) > 0
+
+
+def test_what_a_variant_sets_once_stays_set_for_it(count, target):
+    path = target("""
+calls = {"f": 0, "g": 0}
+def f(x):
+    calls["f"] += 1
+    if calls["f"] == 7:
+        torch.set_default_dtype(torch.float64)
+    wanted = torch.float64 if calls["f"] >= 7 else torch.float32
+    assert torch.get_default_dtype() == wanted, calls
+    return x + 1
+def g(x):
+    assert torch.get_default_dtype() == torch.float32
+    return x + 1
+""")
+    for outcome in count(f"{path}:f", "eager", f"{path}:g", sizes=(8,), seconds=0.05).values():
+        assert "not-timed" not in codes(outcome)
+
+
+# ── interrupted ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("sizes", [(8,), (8, 9)], ids=["one size", "a sweep"])
+@pytest.mark.parametrize("which", ["f", "g"])
+@pytest.mark.parametrize("after", [1, 6, 9, 30], ids=lambda n: f"{n} calls")
+def test_a_keyboard_interrupt_of_the_functions_passes_through_whenever_it_comes(
+    count, target, which, after, sizes
+):
+    path = target(f"""
+calls = dict(f=0, g=0)
+def call(name, x):
+    calls[name] += 1
+    if name == {which!r} and calls[name] == {after}:
+        raise KeyboardInterrupt
+    return x + 1
+def f(x): return call("f", x)
+def g(x): return call("g", x)
+""")
+    with pytest.raises(KeyboardInterrupt):
+        count(f"{path}:f", "eager", f"{path}:g", sizes=sizes, seconds=0.1)
