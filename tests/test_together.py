@@ -9,7 +9,7 @@ from counting import CASES, codes
 from kernelcount import comparison, runners
 from kernelcount.devices import fake as fake_device
 from kernelcount.model import Job
-from kernelcount.probes import numerics
+from kernelcount.probes import agreement
 
 HEAD = "from kernelcount.devices.fake import launch, allocate\n"
 
@@ -337,7 +337,7 @@ def test_where_the_copies_find_no_room_the_times_stand(count, target, monkeypatc
     def no_room(*_):
         raise error
 
-    monkeypatch.setattr(numerics, "compare", no_room)
+    monkeypatch.setattr(agreement, "compare", no_room)
     path = target("def f(x): return x + 1\ng = f")
     found = count(f"{path}:f", "eager", f"{path}:g", sizes=(8,), seconds=0.05)[f"{path}:g"]
     assert found.numerics.verdict == "unknown"

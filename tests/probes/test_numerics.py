@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from kernelcount.probes import numerics
-from kernelcount.probes.numerics import Results, kept
+from kernelcount.probes import elements, numerics
+from kernelcount.probes.kept import Results, kept
 from kernelcount.probes.randomness import fixed
 
 NAN, INF = float("nan"), float("inf")
@@ -56,10 +56,10 @@ def test_zero_of_either_sign_is_the_same_and_its_neighbours_are_two_apart():
     assert compare([tiny], [-tiny]).ulps == 2
 
 
-@pytest.mark.parametrize("name", numerics.TOLERANCES)
+@pytest.mark.parametrize("name", elements.TOLERANCES)
 def test_tolerances_are_those_of_torch_testing(name):
     dtype = getattr(torch, name)
-    relative, absolute = numerics.TOLERANCES[name]
+    relative, absolute = elements.TOLERANCES[name]
     one = torch.ones((), dtype=dtype) * 100
     for factor, close in ((0.5, True), (3.0, False)):
         other = one * (1 + factor * relative) + factor * absolute
@@ -202,7 +202,7 @@ def test_numbers_that_agree_are_told_of_and_are_no_pass():
 
 
 def test_large_results_are_compared_piece_by_piece(monkeypatch):
-    monkeypatch.setattr(numerics, "_PIECE", 7)
+    monkeypatch.setattr(elements, "PIECE", 7)
     one = torch.arange(60.0).reshape(3, 20).t()
     other = one.clone()
     other[19, 2] += 5

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from kernelcount.probes.numerics import Results, compare
+from kernelcount.probes.kept import Results
+from kernelcount.probes.numerics import compare
 from kernelcount.probes.reference import NONE, doubled, judged
 
 NAN = float("nan")
