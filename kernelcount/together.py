@@ -26,6 +26,7 @@ from kernelcount.probes import randomness, reference, timing
 from kernelcount.probes.agreement import alone, beside
 from kernelcount.probes.compiler import stance_kept
 from kernelcount.probes.kept import Results, kept
+from kernelcount.probes.nudge import Nudge
 from kernelcount.state import UserState, module_of
 from kernelcount.variants import VARIANTS
 
@@ -260,10 +261,10 @@ class Running:
             call = partial(self._invocation, args, kwargs)
             return profiled(self._subject, self.name, scratch, call)
 
-    def reference(self, nudge: reference.Nudge | None = None) -> Results | None:
+    def reference(self, nudge: Nudge | None = None) -> Results | None:
         """What a call gives and changes in float64; None where the function does not run in it.
 
-        `nudge` moves what it is given and what it reaches.
+        `nudge` moves what it is given, what it reaches, and what it makes of that.
         """
         args, kwargs = reference.doubled(self._state.before_call(), nudge)
         try:
@@ -271,6 +272,7 @@ class Running:
                 reference.in_float64(self._state.reached, nudge),
                 randomness.fixed(self._subject.seed),
                 self.during(),
+                nudge.operations() if nudge else nullcontext(),
             ):
                 result = Invocation(self._function, self._subject)(args, kwargs)
                 return kept(result, (), self._changed(args, kwargs), self._beside())

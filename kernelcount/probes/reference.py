@@ -2,9 +2,9 @@
 
 What differs from the first variant by more than the tolerance of its dtype may be as right as that:
 where numbers cancel, rounding alone does it. How much rounding can do is not guessed but tried: the
-function is called in float64 with inputs that differ in the last place, and its results move. An
+function is called in float64 with all numbers moved by a little (`nudge`), and its results move. An
 error in units of that movement is a backward error (N. J. Higham, Accuracy and Stability of
-Numerical Algorithms, 2nd edition, section 1.5): how far the inputs would have to be off.
+Numerical Algorithms, 2nd edition, section 1.5): how precise arithmetic would have to be to give it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from kernelcount.model import Numerics
 from kernelcount.probes.elements import TOLERANCES, beyond, is_inexact, name_of, wide
 from kernelcount.probes.kept import Results
+from kernelcount.probes.nudge import Nudge
 from kernelcount.probes.numerics import Found
 
 if TYPE_CHECKING:
@@ -27,41 +28,18 @@ NONE = "the function does not run in float64: nothing tells which is nearer to t
 """Said where there is no reference and somebody asked for one."""
 
 _TRIALS = 8
-"""Half of them move each tensor as a whole, half each element by itself: a sum of many numbers of
-one sign answers to the first, one of numbers that cancel to the second."""
+"""Half of them move each tensor as a whole, half each element by itself. One far element that stays
+where it is by chance in all of one kind is rare, and the median of all stands in for it."""
 
-Again = Callable[["Nudge"], Results | None]
-"""The function in float64 with moved inputs."""
-
-
-class Nudge:
-    """Moves inputs by the part `by` of each number, up or down."""
-
-    def __init__(self, by: float, trial: int) -> None:
-        self.by, self._trial = by, trial
-        self._generators: dict[torch.device, torch.Generator] = {}
-
-    def __call__(self, tensor: torch.Tensor) -> None:
-        """Move a tensor in place; what is not in float64 stays as it is."""
-        import torch
-
-        if tensor.dtype not in (torch.float64, torch.complex128):
-            return
-        if tensor.device not in self._generators:
-            made = torch.Generator(tensor.device)
-            self._generators[tensor.device] = made.manual_seed(self._trial)
-        generator = self._generators[tensor.device]
-        shape = tensor.shape if self._trial % 2 else ()
-        signs = torch.randint(2, shape, generator=generator, device=tensor.device) * 2 - 1
-        with torch.no_grad():
-            tensor *= 1 + self.by * signs.to(torch.float64)
+Again = Callable[[Nudge], Results | None]
+"""The function in float64, with its numbers moved."""
 
 
 @dataclass(frozen=True)
 class _Far:
     """The elements of one tensor that are beyond the tolerance, in float64, and their movements.
 
-    `moved`: how far each moves at the most where the inputs move by the whole of themselves.
+    `moved`: how far each moves at the most, over how far the numbers it comes from were moved.
     """
 
     truth: torch.Tensor
@@ -173,11 +151,12 @@ def errors(exact: Results, got: Results) -> list[float | None] | None:
 def _error(exact: torch.Tensor, got: torch.Tensor) -> float | None:
     if not is_inexact(got):
         return None
-    known = exact.isfinite() & got.isfinite()
-    away = (exact[known] - got[known].to(exact.dtype)).abs()
+    truth, own = wide(exact), wide(got)
+    known = truth.isfinite() & own.isfinite()
+    away = (truth[known] - own[known]).abs()
     if not away.numel():
         return None
-    return float(away.max()) / max(float(exact[known].abs().max()), sys.float_info.min)
+    return float(away.max()) / max(float(truth[known].abs().max()), sys.float_info.min)
 
 
 @contextmanager
@@ -215,7 +194,7 @@ def doubled(value: Any, nudge: Nudge | None = None) -> Any:
         elif own.is_floating_point():
             own = own.to(torch.float64)
         if nudge is not None:
-            nudge(own)
+            nudge.move(own)
         return own.requires_grad_(value.requires_grad and value.is_leaf)
     if isinstance(value, tuple | list) and type(value) in (tuple, list):
         return type(value)(doubled(item, nudge) for item in value)
