@@ -10,11 +10,9 @@
 `import kernelcount` loads nothing: torch comes with the first count.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# Nothing is imported here, typing neither: under `python -m` the current folder comes first, and a
+# file of the user's may bear any name.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kernelcount.api import check as check
     from kernelcount.api import compare as compare
@@ -56,12 +54,16 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604  the table above is all there is
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # or a checker would take every name for one that there is
+
+    def __getattr__(name):  # noqa: ANN001, ANN202
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sysconfig
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +14,7 @@ _OURS = Path(__file__).parent
 _WHO_CALLS = "kernelcount.capture"  # the module that calls the user's function: all above is ours
 _LIBRARIES = ("torch", "triton")
 _GENERATED = "torch._inductor."  # so begin the names of the modules that Inductor writes
+_RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+(?:_\d+)?$")  # what follows a break
 _SCENARIOS = "kernelcount._scenarios"
 
 
@@ -59,7 +61,8 @@ def is_users(file: str) -> bool:
 def _site(frame: FrameType, compiled: bool) -> Site:
     code = frame.f_code
     line = frame.f_lineno or code.co_firstlineno  # what Dynamo writes may stand at no line
-    return Site(_shown(code.co_filename), line, code.co_name, compiled)
+    function = _RESUMED.sub(r"\1", code.co_name)
+    return Site(_shown(code.co_filename), line, function, compiled)
 
 
 def _name(frame: FrameType) -> str:

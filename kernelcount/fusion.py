@@ -17,6 +17,7 @@ REASONS = {
     "library-call": "a library computes it, and nothing is fused into its call",
     "beside-library-calls": "all that it shares data with are library calls",
     "nothing-shared": "no other kernel of its graph shares data with it",
+    "graph-break": "nothing of its graph shares data with it, and the rest is in other graphs",
     "different-sizes": "its neighbours work on another number of elements",
     "reduction-boundary": "one of the two reduces, and the other does not fit into its loop",
     "different-order": "its neighbours go through their elements in another order",

@@ -254,8 +254,12 @@ class _Session:
         self.device: Any = gpu.of_card(job.gpu) if _is_for_paper(job) else None
         send(Loading())
         send(Progress(f"importing {_printable(job.spec)}"))
+        before = dict(os.environ) if "torch._inductor.config" in sys.modules else None
         with nullcontext() if self.device is None or in_hand else self.device.importing():
             self._import([v.name for v in asked], others, maker)
+        # Where this process was forked from a warm one, the compiler is there before the module.
+        measured = self.device is None and before is not None
+        self._late = gpu.set_since(before or {}) if measured else []
         send(Loaded())
         send(Progress("importing the compiler"))
         compiler.load()
@@ -467,10 +471,18 @@ class _Session:
             explain=self.job.explain,
             notes=(
                 *_global_notes("the module" if self.in_hand is None else "the caller"),
+                *self._late_notes(),
                 *self._chosen_notes(),
                 *(self.device.value_notes() if on_paper else ()),
             ),
         )
+
+    def _late_notes(self) -> Iterator[Note]:
+        """What the module asks of the compiler when that does not listen any more."""
+        if self._late:
+            names = ", ".join(self._late)
+            detail = f"the module sets {names}, which torch's compiler had read before: not heeded"
+            yield Note("late-environment", detail)
 
     def _chosen_notes(self) -> list[Note]:
         """Why this is on paper, where a GPU is here that cannot be counted on."""

@@ -37,7 +37,8 @@ class Run:
         return Results(job, environment=Environment(kind=self.kind))
 
 
-def test_as_many_as_there_are_cores_are_done_at_once_and_come_in_order():
+def test_as_many_as_there_are_cores_are_done_at_once_and_come_in_order(monkeypatch):
+    monkeypatch.setattr("kernelcount.ahead._LOOK", 0.001)
     run = Run(wait=0.05)
     with Ahead(PAPER, run, 2) as ahead:
         said = []

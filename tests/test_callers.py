@@ -86,6 +86,12 @@ def test_what_inductor_wrote_is_at_the_line_that_runs_it(tmp_path):
     assert found.compiled
 
 
+def test_what_follows_a_graph_break_bears_the_functions_own_name(tmp_path):
+    resumed = "def torch_dynamo_resume_in_step_at_15(there):\n    return there()\n"
+    rest = made(tmp_path, source=resumed, function="torch_dynamo_resume_in_step_at_15")
+    assert rest(here).function == "step"
+
+
 def test_files_of_python_of_packages_and_ours_are_not_the_users():
     ours = Path(kernelcount.__file__).parent
     assert not is_users(json.__file__)

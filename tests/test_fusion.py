@@ -1,6 +1,7 @@
 """Compiled kernels are aligned with eager ones by what they compute, not by their names."""
 
 from array import array
+from pathlib import Path
 
 import pytest
 
@@ -137,3 +138,9 @@ def test_a_sum_in_two_steps_is_one_op_in_two_kernels():
 def test_the_compilers_words_have_a_code(words, code):
     assert code_of(words) == code
     assert code in {*REASONS, UNKNOWN}
+
+
+def test_every_reason_is_explained_as_the_document_has_it():
+    document = (Path(__file__).parents[1] / "docs" / "fusion.md").read_text()
+    for reason, words in REASONS.items():
+        assert f"| `{reason}` | {words} |" in document

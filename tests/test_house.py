@@ -143,6 +143,11 @@ def test_importing_the_package_loads_nothing_heavy():
     assert _loaded("import kernelcount") == set()
 
 
+def test_the_package_itself_imports_nothing_that_a_file_of_the_users_could_shadow():
+    body = ast.parse((PACKAGE / "__init__.py").read_text()).body
+    assert not [n for n in body if isinstance(n, ast.Import | ast.ImportFrom)]
+
+
 def test_the_command_line_loads_typer_alone():
     assert _loaded("import kernelcount.cli") == {"typer"}
 

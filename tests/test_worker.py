@@ -317,3 +317,19 @@ def test_a_forked_child_has_nothing_to_say_and_ends(pipe):
             send(worker.Begin(1))
     assert ended == [0]
     assert not select.select([reading], [], [], 0)[0]
+
+
+def test_a_module_that_asks_the_compiler_too_late_is_told_so(count, target, monkeypatch):
+    import torch
+
+    torch.compiler.reset()  # which imports the compiler
+    import torch._inductor.config
+
+    monkeypatch.setenv("TORCHINDUCTOR_OF_A_TEST", "0")  # to be put back
+    path = target("import os\nos.environ['TORCHINDUCTOR_OF_A_TEST'] = '1'\ndef f(x): return x + 1")
+    outcome = count(f"{path}:f", sizes=(4,))["eager"]
+    (late,) = [n.detail for n in outcome.notes if n.code == "late-environment"]
+    assert late == (
+        "the module sets TORCHINDUCTOR_OF_A_TEST, which torch's compiler had read before: "
+        "not heeded"
+    )

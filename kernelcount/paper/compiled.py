@@ -191,13 +191,23 @@ def _of_one_call(
 ) -> Iterator[Call]:
     """What a graph launches, as one call of it does: the `number`-th of all calls of graphs.
 
-    The waits in it are at the line that calls the graph.
+    The waits in it are at the line of their op, or else at that which calls the graph.
     """
     site = next((op.place for op in call.ops), None)
     for made in written:
         where = made.where and replace(made.where, graph=number)
-        waits = tuple(replace(g, kind=w.kind, op=w.op) for g in call.waits for w in made.waits)
-        yield replace(made, ops=placed(made.ops, site, family), where=where, waits=waits)
+        ops = placed(made.ops, site, family)
+        own = next((op.place for op in ops if op.place is not None), None)
+        waits = tuple(_waiting(w, g, own) for g in call.waits for w in made.waits)
+        yield replace(made, ops=ops, where=where, waits=waits)
+
+
+def _waiting(wait: Sync, graph: Sync, own: Place | None) -> Sync:
+    """A wait in a graph that is called where `graph` says; `own`: the line of its op."""
+    found = replace(graph, kind=wait.kind, op=wait.op)
+    if own is None:
+        return found
+    return replace(found, file=own.file, line=own.line, function=own.function or found.function)
 
 
 def _place(graph: Any, places: dict[str, str]) -> None:

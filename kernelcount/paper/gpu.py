@@ -6,7 +6,7 @@ import os
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +44,7 @@ from kernelcount.paper.compiled import Compiler
 from kernelcount.paper.log import Call, Log
 from kernelcount.paper.mode import make
 from kernelcount.paper.scene import Scene
-from kernelcount.paper.traced import Numbering
+from kernelcount.paper.traced import Numbering, in_its_graph
 from kernelcount.paper.values import NoValue, Values
 
 # What Dynamo and Inductor read once, as they are imported: torch/_dynamo/config.py and
@@ -52,6 +52,12 @@ from kernelcount.paper.values import NoValue, Values
 _READ_BY_TORCH = ("TORCH", "TRITON")
 # As Dynamo has it where an op fails in a trace.
 _GOT = re.compile(r"^ *Explanation: Dynamo failed .*: got (.*)", re.MULTILINE)
+
+
+def set_since(before: Mapping[str, str]) -> list[str]:
+    """The variables for torch's compiler that were set since the environment was so."""
+    changed = {k for k, v in os.environ.items() if before.get(k) != v}
+    return sorted(k for k in changed if k.startswith(_READ_BY_TORCH))
 
 
 class PretendedGpu:
@@ -90,8 +96,7 @@ class PretendedGpu:
         with self.prepare():
             yield
         self._asked = self.values.asked
-        changed = {k for k, v in os.environ.items() if before.get(k) != v}
-        self._late = sorted(k for k in changed if k.startswith(_READ_BY_TORCH))
+        self._late = set_since(before)
 
     @contextmanager
     def prepare(self, *, compiles: bool = False) -> Iterator[None]:
@@ -308,8 +313,11 @@ def _records(calls: Iterable[Call]) -> Records:
 def _sources(calls: Iterable[Call]) -> tuple[Source | None, ...]:
     """Where each of the records comes from, in their order."""
     numbering, sources = Numbering(), list[Source | None]()
+    calls = list(calls)
+    several = len({op.family[0] for call in calls for op in call.ops if op.family}) > 1
     for call in calls:
-        source = call.where and replace(call.where, origins=numbering.origins(call.ops))
+        where = in_its_graph(call.where, several=several) if call.where else None
+        source = where and replace(where, origins=numbering.origins(call.ops))
         sources += [source] * (call.cost.kernels + call.cost.copies)
     return tuple(sources)
 

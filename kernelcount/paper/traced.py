@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kernelcount.model import Origin, Phase, Place
+from kernelcount.model import Apart, Origin, Phase, Place, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +53,14 @@ def placed(
     return tuple(
         Traced(op.op, op.place or site, op.module, op.phase, op.call, family) for op in ops
     )
+
+
+def in_its_graph(source: Source, *, several: bool) -> Source:
+    """Where a kernel comes from; alone in its graph, it is apart from the `several` others by that.
+
+    A graph and its backward are one here: between them there is no break.
+    """
+    if not several:
+        return source
+    alone, apart = Apart("nothing-shared"), Apart("graph-break")
+    return replace(source, apart=tuple(apart if a == alone else a for a in source.apart))

@@ -166,20 +166,19 @@ def _row(held: Held, at: Screen) -> Iterator[Line]:
     """Status, names, what was found and where; what does not fit stands below."""
     edge = len(_MARGIN) + _STATUS + 2
     names = f"{pad(target_name(held.target), at.target)}   {pad(clean(held.variant), at.variant)}"
-    where = clean(f"{held.file}:{held.line}")
     room = at.width - edge - cells(names) - 3
-    status = ((_MARGIN, ""), (pad(held.status, _STATUS), _STYLES[held.status]))
-    if room < _LEAST_ROOM:
-        lines = wrap(sentence(held), at.width - edge)
-        yield (*status, (f"  {fit(names, at.width - edge)}", ""))
-    else:
-        first, *rest = wrap(sentence(held), room) or [""]
-        if not rest and cells(first) + cells(where) + 3 <= room:
-            first, where = f"{pad(first, room - cells(where))}{where}", ""
-        yield (*status, (f"  {names}   {first}", ""))
-        lines = [f"{' ' * (at.width - edge - room)}{line}" for line in rest]
-    for line in (*lines, *([fit(where, at.width - edge)] if where else [])):
-        yield ((f"{' ' * edge}{line}", ""),)
+    beside = room >= _LEAST_ROOM
+    room = room if beside else at.width - edge
+    *lines, last = wrap(sentence(held), room) or [""]
+    where = clean(f"{held.file}:{held.line}")
+    fits = cells(last) + cells(where) + 3 <= room
+    lines.append(f"{pad(last, room - cells(where))}{where}" if fits else last)
+    first = f"{names}   {lines.pop(0)}" if beside else fit(names, room)
+    yield ((_MARGIN, ""), (pad(held.status, _STATUS), _STYLES[held.status]), (f"  {first}", ""))
+    for line in lines:
+        yield ((f"{' ' * (at.width - room)}{line}", ""),)
+    if not fits:
+        yield ((f"{' ' * edge}{fit(where, at.width - edge)}", ""),)
 
 
 def foot(checked: Checked, at: Screen) -> list[Line]:

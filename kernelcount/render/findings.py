@@ -14,7 +14,7 @@ class Finding:
 
     `group` is what it is about, `name` the limit, unique in its group; `message` one sentence,
     empty where it is kept; `details` are further lines. `places`: where to show it, the limit's own
-    first and then lines of code. `allowed`: undecided, and that is no failure.
+    first and then lines of code. `allowed`: where it is undecided, that is no failure.
     """
 
     group: str

@@ -1,7 +1,7 @@
 """GitHub's annotations: workflow commands in the log, shown at lines of a pull request.
 
 They are written as its documentation on workflow commands says; what a name holds can neither end
-one nor begin another. What is kept has none.
+one nor begin another. What is kept has none, nor what may be undecided.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def render(findings: Findings) -> str:
 
 def _annotations(finding: Finding) -> list[str]:
     level = _LEVELS.get(finding.status)
-    if level is None:
+    if level is None or (finding.status == "undecided" and finding.allowed):
         return []
     title = f"{finding.group}, {finding.name}: {finding.status}"
     return [_command(level, place, title, finding) for place in finding.places or (None,)]

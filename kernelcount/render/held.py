@@ -33,11 +33,16 @@ def findings(checked: Checked) -> Findings:
                 "" if held.status == "kept" else sentence(held),
                 () if held.status == "kept" else held.details,
                 (Place(held.file, held.line), *places),
-                allowed=checked.allow_undecided and held.code == NotMeasuredError.code,
+                allowed=checked.allow_undecided and not _is_at_fault(held),
             )
         )
     notes = "".join(f"; {note.detail}" for note in checked.notes)
     return Findings("check", tuple(every), f"{summary(checked)}{notes}")
+
+
+def _is_at_fault(held: Held) -> bool:
+    """Whether the user's own code or budget keeps a limit undecided."""
+    return held.status == "undecided" and held.code != NotMeasuredError.code
 
 
 def _name(held: Held) -> str:
@@ -56,7 +61,10 @@ def _blocks(checked: Checked) -> Iterator[str]:
     where = setting(checked.environment) if checked.environment else ""
     head = " · ".join(filter(None, (plural(checked.budgets, "budget"), where)))
     yield f"**{escape(head)}: {escape(summary(checked))}**"
-    bad = sorted((h for h in checked.held if h.status != "kept"), key=lambda h: h.status)
+    # What may be undecided is in the sum alone, as it is on paper for all that needs a GPU.
+    passed = {"kept", "undecided"} if checked.allow_undecided else {"kept"}
+    bad = [h for h in checked.held if h.status not in passed or _is_at_fault(h)]
+    bad.sort(key=lambda h: h.status)
     if bad:
         yield table([["", "target", "variant", "", "budget"], *_rows(bad)], "lllll")
     yield "\n".join(f"- {escape(prose(note.detail))}" for note in checked.notes)

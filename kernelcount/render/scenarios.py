@@ -51,7 +51,8 @@ def part(
     lines += [((f"  {line}", "dim"),) for line in wrap(scenario.claim, width - 2)]
     for held in checked.held:
         if held.status == "broken" or (held.status == "kept" and full):
-            said = f"{clean(held.variant)}: {check.sentence(held)}".removeprefix(": ")
+            of = _which(held, several=checked.budgets > 1)
+            said = f"{of}: {check.sentence(held)}".removeprefix(": ")
             if held.status == "broken":
                 said = f"{said}   {clean(held.file)}:{held.line}"
             lines += _told(held.status, [said, *map(clean, held.details)], width)
@@ -72,6 +73,13 @@ def results(scenarios: Sequence[Scenario], checked: Checked) -> str:
     """What became of all, as the document of ``check`` with the scenarios that they belong to."""
     ran = [asdict(scenario) for scenario in scenarios]
     return text_of({**check.document(checked), "command": "scenarios", "scenarios": ran})
+
+
+def _which(held: Held, *, several: bool) -> str:
+    """The variant, with the budget that it is of where there are several."""
+    target = held.target.rpartition(":")[2]
+    size = "" if held.size is None else f" at {held.size:,}"
+    return clean(f"{target}{size}, {held.variant}" if several else held.variant)
 
 
 def _counts(checked: Checked) -> str:

@@ -32,6 +32,7 @@ from kernelcount.model import Capture, Job, Report, Unmeasured
 
 HERE = Path(__file__)
 RESERVE = 100  # seconds for what comes after the shares
+LATEST = 30  # seconds that a share may take longer than it was given, for the budget it is at
 LONGEST = 120  # seconds for a variant
 
 
@@ -252,19 +253,31 @@ def shares(gpus: int, seconds: float, end: float) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for of_each in ([rest[i::gpus] for i in range(gpus)], [alone]):
         started = [
-            (mine, subprocess.Popen(
+            (mine, out := tempfile.TemporaryFile("w+"), subprocess.Popen(  # noqa: SIM115
                 [sys.executable, str(HERE), "--share", ",".join(mine), "--device", f"cuda:{i}",
                  "--seconds", str(seconds), "--end", str(end)],
-                stdout=subprocess.PIPE, text=True,
+                stdout=out, text=True,
             ))
             for i, mine in enumerate(of_each) if mine
         ]  # fmt: skip
-        for mine, process in started:
-            text, _ = process.communicate()
-            found += [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+        for mine, out, process in started:
+            how = ended(process, end + LATEST - time.time())
+            out.seek(0)
+            found += [json.loads(line) for line in out if line.startswith("{") and line[-1] == "\n"]
             missing = set(mine) - {f["scenario"] for f in found}
-            found += [{"scenario": n, "failed": "its process died"} for n in sorted(missing)]
+            found += [{"scenario": n, "failed": how} for n in sorted(missing)]
     return found
+
+
+def ended(process: subprocess.Popen[str], seconds: float) -> str:
+    """Wait for a share; why what is missing of it is missing."""
+    try:
+        process.wait(max(1.0, seconds))
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return "not run: time was up"
+    return "its process died"
 
 
 def main() -> None:
@@ -292,21 +305,26 @@ def main() -> None:
     end = begun + 60 * given.minutes
     unbuilt = build_all()
     found = shares(gpus, given.seconds, end - RESERVE)
-    facts = {
-        "sweep": tried(sweep),
-        "first call": tried(first_call),
-        "rates": tried(rates),
-        "ranks": tried(ranks)
-        if gpus > 1
-        else ["not measured: this takes two GPUs, and here is one"],
-    }
+    asked = {"ranks": ranks, "sweep": sweep, "first call": first_call, "rates": rates}
+    facts = {name: ["not run: time was up"] for name in asked}
+    if gpus < 2:
+        facts["ranks"] = ["not measured: this takes two GPUs, and here is one"]
+
+    def write() -> None:
+        page = measured_page.page(found, facts, unbuilt, time.time() - begun)
+        given.output.write_text(page, encoding="utf-8")
+        if given.json:
+            given.json.write_text(json.dumps([found, facts], indent=1), encoding="utf-8")
+
+    write()  # and again after each: what ends this early keeps what is there
+    for name, make in asked.items():
+        if time.time() < end and (name != "ranks" or gpus > 1):
+            facts[name] = tried(make)
+            write()
     left = end - time.time() - 15
     if left > 30:
         facts["compiled loop"] = tried(lambda: compiled_loop(left))
-    page = measured_page.page(found, facts, unbuilt, time.time() - begun)
-    given.output.write_text(page, encoding="utf-8")
-    if given.json:
-        given.json.write_text(json.dumps([found, facts], indent=1), encoding="utf-8")
+        write()
     sys.stderr.write(f"{given.output}: {time.time() - begun:.0f} s\n")
 
 

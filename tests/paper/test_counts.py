@@ -295,6 +295,7 @@ def test_an_op_of_ones_own_that_gives_nothing_may_launch_kernels_all_the_same():
         (own,) = outcome.paper.own
         assert (own.label, own.read, own.written) == ("functions::bumped", 4000, 4000)
         assert outcome.paper.at_least
+        assert "memoised" not in note_codes(outcome.notes)
 
 
 def test_of_a_table_only_the_rows_that_are_looked_up_are_read_eager_and_compiled():

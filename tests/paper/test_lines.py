@@ -52,6 +52,7 @@ def test_a_generated_kernel_has_the_lines_of_all_that_it_computes():
     assert lines == ["y = F.layer_norm(x, x.shape[-1:])", "y = y + bias", "return F.gelu(y)"]
     (fused,) = fusion.kernels
     assert (fused.replaces, fused.by_line, fused.alone) == ((0, 1, 2), (), None)
+    assert [a.code for a in compiled.provenance.sources[0].apart] == ["nothing-shared"]
 
 
 def test_a_backward_op_has_the_line_of_its_forward():
@@ -100,6 +101,7 @@ def test_what_runs_between_graphs_is_eager_code_with_its_lines():
     _, compiled, fusion = run("breaks", backward=True)
     assert [s.graph for s in compiled.provenance.sources] == [0, 1, 2, 3, None]
     assert fusion.kernels[-1].alone.code == "eager-code"
+    assert [a.code for s in compiled.provenance.sources[:4] for a in s.apart] == ["graph-break"] * 4
     assert fusion.matched == fusion.total
 
 

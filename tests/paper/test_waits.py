@@ -177,16 +177,18 @@ def test_a_training_step_has_the_waits_that_stand_in_it_and_cured_none(waited):
     assert waited(cured, sizes=(), name="cured.py") == {"eager": []}
 
 
-def test_in_compiled_code_a_wait_stands_at_the_line_that_runs_it(count, target):
+def test_in_compiled_code_a_wait_stands_at_the_line_of_its_op(count, target):
     path = target("""
 def make_inputs(n=None, device="cpu"):
     return (torch.randn(64),)
 
 
 def f(x):
-    return (x.to("cuda") + 1).cpu()
+    y = x.to("cuda") + 1
+    return y.cpu()
 """)
     (outcome,) = count(path + ":f", "compile", device="paper").values()
+    assert [s.line for s in outcome.syncs] == [8, 9]
     assert [(s.kind, s.compiled, s.function) for s in outcome.syncs] == [
         ("pageable copy", True, "f"), ("copy to host", True, "f"),
     ]  # fmt: skip

@@ -39,8 +39,7 @@ def test_the_screen_shows_what_is_not_kept_and_the_sum():
              ln_bias_gelu.yaml:6
              new: triton_poi_fused_gelu_1
   broken     ln_bias_gelu   compile   lock: it launches other kernels than are
-                                      recorded
-             kernelcount.lock:4
+                                      recorded                kernelcount.lock:4
   undecided  rmsnorm        compile   speedup needs a GPU         rmsnorm.yaml:8
 
 1 kept, 2 broken, 1 undecided

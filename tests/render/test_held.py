@@ -125,6 +125,15 @@ def test_what_is_undecided_is_skipped_where_that_is_allowed_unless_the_budget_is
     said = {case.get("name"): [child.tag for child in case] for case in cases}
     assert said["compile: speedup"] == ["skipped"]
     assert said["compile: launches"] == ["error"]
+    allowed = checked(other, allow_undecided=True)
+    assert [x.partition("::")[2][:9] for x in render(allowed, form="github").splitlines()[:-1]] == [
+        "error fil",
+        "error fil",
+        "warning f",
+    ]
+    table = render(allowed, form="markdown")
+    assert "it raised" in table
+    assert "speedup" not in table
 
 
 def test_limits_alike_of_several_sizes_and_files_are_told_apart():

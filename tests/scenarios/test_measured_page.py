@@ -47,7 +47,8 @@ def test_a_claim_whose_budgets_are_kept_holds(page):
     text = page.page([budget(limit("kept", 2))], {}, {}, 10.0)
     row = next(line for line in text.splitlines() if line.startswith("| 2 |"))
     assert "Measured on NVIDIA H200 with torch 2.11.0 and Triton 3.6.0" in text
-    assert "| add_relu at 1e8: eager 2 kernels, 469 µs | holds: 1 limits kept. At 1e6" in row
+    assert "| add_relu at 1e8: eager kernels 2 | add_relu at 1e8: eager 2 kernels, 469 µs |" in row
+    assert "| holds in part: 1 limit kept. At 1e6 the transfers are saved on paper only" in row
     assert (
         "| eager | 2 | 2 | 5.0 | 463 µs | 469 µs | memory-bound; 32 registers, occupancy 50 % |"
         in text
@@ -72,7 +73,7 @@ def test_what_failed_or_was_not_reached_is_no_claim_that_holds(page):
 def test_what_is_undecided_is_said_beside_what_holds(page):
     limits = limit("kept", 2), limit("undecided", None, "needs a GPU", name="syncs")
     text = page.page([budget(*limits)], {}, {}, 1.0)
-    assert "holds: 1 limits kept, 1 undecided" in text
+    assert "holds in part: 1 limit kept, 1 undecided" in text
     assert "- **undecided**: eager syncs 2: unknown (needs a GPU)" in text
 
 
