@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from kernelcount.model import Numerics
@@ -29,7 +31,8 @@ NONE = "the function does not run in float64: nothing tells which is nearer to t
 
 _TRIALS = 8
 """Half of them move each tensor as a whole, half each element by itself. One far element that stays
-where it is by chance in all of one kind is rare, and the median of all stands in for it."""
+where it is by chance in all of one kind is rare, and the median of all stands in for it. One of
+each kind is made at least, the rest while there is time."""
 
 Again = Callable[[Nudge], Results | None]
 """The function in float64, with its numbers moved."""
@@ -50,21 +53,26 @@ class _Far:
 
 
 def judged(
-    found: Found, exact: Results | None, expected: Results, got: Results, again: Again | None = None
+    found: Found,
+    exact: Results | None,
+    expected: Results,
+    got: Results,
+    again: Again | None = None,
+    seconds: float = inf,
 ) -> Numerics:
     """The comparison with how far both are from `exact`, which is the same in float64.
 
     Rounding is excused, element by element: what is in the tolerance of its dtype of the truth, or
     has a backward error in it; or has one in the tolerance of the dtype that the first variant's
     own error betrays (TF32, autocast). Nothing else is. None for `exact`: the function does not run
-    in float64.
+    in float64. `again` finds that out, in about so many `seconds`.
     """
     numerics = found.numerics
     first, own = (errors(exact, results) if exact else None for results in (expected, got))
     if exact is None or first is None or own is None:
         return replace(numerics, notes=(*numerics.notes, NONE))
     if found.may_be_rounding and all(
-        _is_rounding(far) for far in _far(found, exact, expected, got, again)
+        _is_rounding(far) for far in _far(found, exact, expected, got, again, monotonic() + seconds)
     ):
         numerics = replace(numerics, verdict="close", differs=None)
     known = [(a, b) for a, b in zip(first, own, strict=True) if a is not None and b is not None]
@@ -74,7 +82,12 @@ def judged(
 
 
 def _far(
-    found: Found, exact: Results, expected: Results, got: Results, again: Again | None
+    found: Found,
+    exact: Results,
+    expected: Results,
+    got: Results,
+    again: Again | None,
+    until: float,
 ) -> list[_Far]:
     """What is beyond the tolerance in each tensor, and among Python's numbers."""
     import torch
@@ -90,6 +103,8 @@ def _far(
     moved = [torch.zeros_like(t.abs()) for t in truth]
     by = max(tolerance(name_of(t.dtype)) for t in (*expected.tensors, torch.ones(())))
     for trial in range(_TRIALS if again else 0):
+        if trial > 1 and monotonic() > until:
+            break
         other = again(Nudge(by, trial)) if again else None
         if other is None or errors(exact, other) is None:
             break
