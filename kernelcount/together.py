@@ -210,11 +210,6 @@ class Running:
         with self._kind.during(), self._also():
             yield
 
-    @property
-    def seconds(self) -> float:
-        """How long it may be studied."""
-        return self._subject.seconds
-
     def results(self, *, reseeded: bool = False) -> tuple[Results, bool]:
         """Copies of what a call gives and changes, and whether it draws random numbers.
 

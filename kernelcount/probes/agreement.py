@@ -25,10 +25,6 @@ _NEVER_RANDOM = ("dtype", "device")
 class Caller(Protocol):
     """A variant that can be called again."""
 
-    @property
-    def seconds(self) -> float:
-        """For as long as trials are made."""
-
     def results(self, *, reseeded: bool = False) -> tuple[Results, bool]:
         """What a call gives, and whether it draws random numbers; other ones if `reseeded`."""
 
@@ -160,8 +156,7 @@ class _Comparison:
         return compare(one, other).numerics.differs is not None
 
     def _judged(self, found: Found, got: Results) -> Numerics:
-        exact, seconds = self._exact(), self._base.seconds
-        return reference.judged(found, exact, self._first, got, self._exact, seconds)
+        return reference.judged(found, self._exact(), self._first, got, self._exact)
 
     def _exact(self, nudge: Nudge | None = None) -> Results | None:
         exact = self._base.reference(nudge)

@@ -13,8 +13,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import inf
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from kernelcount.model import Numerics
@@ -30,9 +28,9 @@ NONE = "the function does not run in float64: nothing tells which is nearer to t
 """Said where there is no reference and somebody asked for one."""
 
 _TRIALS = 8
-"""Half of them move each tensor as a whole, half each element by itself. One far element that stays
-where it is by chance in all of one kind is rare, and the median of all stands in for it. One of
-each kind is made at least, the rest while there is time."""
+"""Half of them move each tensor as a whole, half each element by itself. A number that is small by
+chance in a few of them looks as if rounding could not reach it: two trials were too few for the sum
+of a million numbers less their mean, eight were not."""
 
 Again = Callable[[Nudge], Results | None]
 """The function in float64, with its numbers moved."""
@@ -53,26 +51,21 @@ class _Far:
 
 
 def judged(
-    found: Found,
-    exact: Results | None,
-    expected: Results,
-    got: Results,
-    again: Again | None = None,
-    seconds: float = inf,
+    found: Found, exact: Results | None, expected: Results, got: Results, again: Again | None = None
 ) -> Numerics:
     """The comparison with how far both are from `exact`, which is the same in float64.
 
     Rounding is excused, element by element: what is in the tolerance of its dtype of the truth, or
     has a backward error in it; or has one in the tolerance of the dtype that the first variant's
     own error betrays (TF32, autocast). Nothing else is. None for `exact`: the function does not run
-    in float64. `again` finds that out, in about so many `seconds`.
+    in float64.
     """
     numerics = found.numerics
     first, own = (errors(exact, results) if exact else None for results in (expected, got))
     if exact is None or first is None or own is None:
         return replace(numerics, notes=(*numerics.notes, NONE))
     if found.may_be_rounding and all(
-        _is_rounding(far) for far in _far(found, exact, expected, got, again, monotonic() + seconds)
+        _is_rounding(far) for far in _far(found, exact, expected, got, again)
     ):
         numerics = replace(numerics, verdict="close", differs=None)
     known = [(a, b) for a, b in zip(first, own, strict=True) if a is not None and b is not None]
@@ -82,14 +75,13 @@ def judged(
 
 
 def _far(
-    found: Found,
-    exact: Results,
-    expected: Results,
-    got: Results,
-    again: Again | None,
-    until: float,
+    found: Found, exact: Results, expected: Results, got: Results, again: Again | None
 ) -> list[_Far]:
-    """What is beyond the tolerance in each tensor, and among Python's numbers."""
+    """What is beyond the tolerance in each tensor, and among Python's numbers.
+
+    Trials end where rounding of the results' own dtypes explains all: further ones only find that
+    rounding may do more.
+    """
     import torch
 
     masks = {i: beyond(expected.tensors[i], got.tensors[i]) for i in found.tensors}
@@ -100,27 +92,34 @@ def _far(
 
     complex128 = torch.complex128
     truth, first, own = picked(exact), picked(expected), picked(got)
-    moved = [torch.zeros_like(t.abs()) for t in truth]
+    dtypes = [name_of(expected.tensors[i].dtype) for i in masks] + ["float32"] * len(found.numbers)
+    rows = zip(truth, first, own, dtypes, strict=True)
+    fars = [_Far(a, b, c, torch.zeros_like(a.abs()), d) for a, b, c, d in rows]
     by = max(tolerance(name_of(t.dtype)) for t in (*expected.tensors, torch.ones(())))
     for trial in range(_TRIALS if again else 0):
-        if trial > 1 and monotonic() > until:
+        if trial > 1 and all(_is_rounding(far, alone=True) for far in fars):
             break
         other = again(Nudge(by, trial)) if again else None
         if other is None or errors(exact, other) is None:
             break
-        for i, new in enumerate(picked(other)):
-            away = ((new - truth[i]).abs() / by).nan_to_num(0.0, 0.0, 0.0)
-            moved[i] = torch.maximum(moved[i], away)
-    dtypes = [name_of(expected.tensors[i].dtype) for i in masks] + ["float32"] * len(found.numbers)
-    rows = zip(truth, first, own, moved, dtypes, strict=True)
-    return [_Far(*row) for row in rows]
+        fars = [_moved(far, new, by) for far, new in zip(fars, picked(other), strict=True)]
+    return fars
 
 
-def _is_rounding(far: _Far) -> bool:
+def _moved(far: _Far, new: torch.Tensor, by: float) -> _Far:
+    """With one more trial in which the truth came out otherwise."""
+    import torch
+
+    away = ((new - far.truth).abs() / by).nan_to_num(0.0, 0.0, 0.0)
+    return replace(far, moved=torch.maximum(far.moved, away))
+
+
+def _is_rounding(far: _Far, *, alone: bool = False) -> bool:
     """Whether rounding explains how far all these are from the truth.
 
     What moves least by chance is taken to move as the median of them does. Numbers that are far
     larger do not count: they differ by no more than their own tolerance, and are not among these.
+    `alone`: whatever the first variant's precision is.
     """
     import torch
 
@@ -135,6 +134,8 @@ def _is_rounding(far: _Far) -> bool:
         return float((away / size.clamp(min=sys.float_info.min)).max())
 
     first, own = backward(far.first), backward(far.own)
+    if alone:
+        return own <= relative
     coarser = sorted(t for t, _ in TOLERANCES.values() if t >= relative)
     return own <= next((t for t in coarser if first <= t), relative)
 
