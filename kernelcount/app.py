@@ -126,8 +126,10 @@ def _run(
     besides: Sequence[Beside | None],
     rates: Callable[[str, str], Rates | None],
 ) -> Run:
-    from kernelcount import comparison
+    from kernelcount import callers, comparison
 
+    outcomes = [callers.seen_from_here(o) for o in outcomes]
+    besides = [b and callers.beside_seen_from_here(b) for b in besides]
     outcomes = [_sourced(o, b) for o, b in zip(outcomes, besides, strict=True)]
     base = outcomes[0]
     speeds = [
@@ -146,8 +148,6 @@ def _run(
 
 def _sourced(outcome: Outcome, beside: Beside | None) -> Outcome:
     """The outcome with the lines that its records come from, or with the reason why not."""
-    from kernelcount import sources
-
     if not isinstance(outcome, Capture) or outcome.on_cpu:
         return outcome
     known = outcome.provenance
@@ -155,8 +155,7 @@ def _sourced(outcome: Outcome, beside: Beside | None) -> Outcome:
         known = beside.provenance
         if isinstance(beside.outcome, Unmeasured):
             known = Provenance(unknown=f"not counted on paper: {beside.outcome.reason}")
-    known = known or Provenance(unknown=_NO_LINES)
-    return replace(outcome, provenance=sources.relative(known, Path.cwd()))
+    return replace(outcome, provenance=known or Provenance(unknown=_NO_LINES))
 
 
 def _fusion(base: Outcome, other: Outcome) -> Fusion | None:

@@ -1,25 +1,41 @@
-"""Whose line of code something happened at: the user's innermost frame."""
+"""Whose line of code something happened at: a kernel's, a graph break's, a wait's, by one rule.
+
+It is the innermost frame whose file is the user's. Never the user's are the files of torch, of
+Triton, of Python and of kernelcount, but for the scenarios that come with it, and code that lies in
+no file or that Inductor wrote. All else is: a library that is installed and calls torch, such as
+transformers, counts as the user's code, since its lines are what runs.
+
+What is taken down bears the name of the file as Python has it. `seen_from_here` cuts the names
+once, of the outcomes that a report is made of: the user's code may have changed its own folder.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import sysconfig
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
+from traceback import FrameSummary
 from types import FrameType
 from typing import NamedTuple
 
+from kernelcount.model import Beside, Capture, Origin, Outcome, Place, Provenance
+
 _OURS = Path(__file__).parent
-_WHO_CALLS = "kernelcount.capture"  # the module that calls the user's function: all above is ours
-_LIBRARIES = ("torch", "triton")
+_SCENARIOS = _OURS / "_scenarios"  # in the wheel they lie inside of the package
+_WHO_CALLS = str(_OURS / "capture.py")  # what calls the user's function
+_LIBRARIES = ("torch", "functorch", "triton")  # functorch comes with torch
 _GENERATED = "torch._inductor."  # so begin the names of the modules that Inductor writes
-_RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+(?:_\d+)?$")  # what follows a break
-_SCENARIOS = "kernelcount._scenarios"
+# How Dynamo names the part of a function that goes on after a break: torch/_dynamo/resume_execution
+_RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+(?:_\d+)?$")
 
 
 class Site(NamedTuple):
-    """A line of the user's; `file` relative to the current folder where it lies below it.
+    """A line of the user's.
 
     `compiled`: what happened is in code that Inductor wrote, and the line is that which runs it.
     """
@@ -31,74 +47,148 @@ class Site(NamedTuple):
 
 
 def site(frame: FrameType | None) -> Site | None:
-    """The innermost frame from `frame` outwards that is the user's.
+    """The innermost line of the user's from `frame` outwards, as far as the call that is counted.
 
-    Where the user's function stands in an installed package, the innermost one of a package other
-    than torch; None where there is neither, as in a backward pass that we started.
+    None where there is none, as in a backward pass that we started.
     """
-    installed: FrameType | None = None
     compiled = False
-    while frame is not None and frame.f_globals.get("__name__") != _WHO_CALLS:
-        if not _is_librarys(frame):
-            if is_users(frame.f_code.co_filename):
-                return _site(frame, compiled)
-            if installed is None and not _is_standard(frame.f_code.co_filename):
-                installed = frame
-        compiled = compiled or _name(frame).startswith(_GENERATED)
+    while frame is not None and not calls_the_user(frame.f_code.co_filename):
+        generated = is_generated(frame)
+        if not generated and is_users(frame.f_code.co_filename):
+            code = frame.f_code
+            line = frame.f_lineno or code.co_firstlineno  # what Dynamo writes may be at no line
+            return Site(code.co_filename, line, plain(code.co_name), compiled)
+        compiled = compiled or generated
         frame = frame.f_back
-    return None if installed is None else _site(installed, compiled)
+    return None
+
+
+def first_of_user(frames: Iterable[Place]) -> Place | None:
+    """The first of the frames, innermost first, whose file is the user's; None where none is."""
+    return next((frame for frame in frames if is_users(frame.file)), None)
+
+
+def innermost(frames: Sequence[FrameSummary]) -> FrameSummary:
+    """The innermost frame whose file is the user's; where none is, the innermost.
+
+    `frames` are those from the outside in, one at the least.
+    """
+    return next((f for f in reversed(frames) if is_users(f.filename)), frames[-1])
+
+
+@lru_cache(maxsize=4096)
+def is_users(file: str) -> bool:
+    """Whether a file is neither torch's, Triton's, Python's nor ours, nor no file at all."""
+    path = Path(file)
+    if path.is_relative_to(_SCENARIOS):
+        return True
+    if file.startswith("<") or is_ours(file):
+        return False
+    return not any(map(path.is_relative_to, _libraries())) and not _is_pythons(path)
 
 
 @lru_cache(maxsize=1024)
-def is_users(file: str) -> bool:
-    """Whether a file is neither Python's, nor an installed package's, nor ours."""
+def is_users_own(file: str) -> bool:
+    """Whether a file is the user's, and no library's that is installed."""
+    own = Path(file).is_relative_to(_SCENARIOS) or not _is_installed(Path(file))
+    return own and is_users(file)
+
+
+@lru_cache(maxsize=1024)
+def is_ours(file: str) -> bool:
+    """Whether a file is kernelcount's; a scenario stands for the user's."""
     path = Path(file)
-    if path.is_relative_to(_OURS):
-        return path.is_relative_to(_OURS / "_scenarios")
-    return not _is_standard(file) and not _is_installed(file)
+    return path.is_relative_to(_OURS) and not path.is_relative_to(_SCENARIOS)
 
 
-def _site(frame: FrameType, compiled: bool) -> Site:
-    code = frame.f_code
-    line = frame.f_lineno or code.co_firstlineno  # what Dynamo writes may stand at no line
-    function = _RESUMED.sub(r"\1", code.co_name)
-    return Site(_shown(code.co_filename), line, function, compiled)
+def is_generated(frame: FrameType) -> bool:
+    """Whether the code is Inductor's, or was written by it, in files that are nobody's."""
+    return str(frame.f_globals.get("__name__", "")).startswith(_GENERATED)
 
 
-def _name(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", ""))
+def calls_the_user(file: str) -> bool:
+    """Whether it is our file that calls the user's function: nothing further out is of the call."""
+    return file == _WHO_CALLS
 
 
-def _shown(file: str) -> str:
-    try:
-        return str(Path(file).relative_to(os.getcwd()))  # noqa: PTH109  it may be gone
-    except (ValueError, OSError):
-        return file
+def plain(function: str) -> str:
+    """The name that the user gave a function, a part of which goes on after a graph break."""
+    while (match := _RESUMED.match(function)) is not None:
+        function = match[1]
+    return function
 
 
-def is_ours(frame: FrameType) -> bool:
-    """Whether the code is kernelcount's; a scenario stands for the user's."""
-    name = _name(frame)
-    return name.partition(".")[0] == "kernelcount" and not name.startswith(_SCENARIOS)
+@lru_cache(maxsize=1)
+def _libraries() -> tuple[str, ...]:
+    """The folders of torch and of what it is made with; nothing is imported to tell."""
+    specs = filter(None, map(find_spec, _LIBRARIES))
+    return tuple(folder for s in specs for folder in s.submodule_search_locations or ())
 
 
-def _is_librarys(frame: FrameType) -> bool:
-    """Whether the code is torch's, Triton's or ours; Inductor's bears a name of torch's."""
-    return _name(frame).partition(".")[0] in _LIBRARIES or is_ours(frame)
+def _is_pythons(path: Path) -> bool:
+    return _is_below(path, "stdlib", "platstdlib") and not _is_installed(path)
 
 
-def _is_standard(file: str) -> bool:
-    if file.startswith("<"):
-        return True
-    return _is_below(file, "stdlib", "platstdlib") and not _is_installed(file)
-
-
-def _is_installed(file: str) -> bool:
+def _is_installed(path: Path) -> bool:
     """Whether it lies where packages are installed, those of a user or of a distribution too."""
-    named = {"site-packages", "dist-packages"} & set(Path(file).parts)
-    return bool(named) or _is_below(file, "purelib", "platlib")
+    named = {"site-packages", "dist-packages"} & set(path.parts)
+    return bool(named) or _is_below(path, "purelib", "platlib")
 
 
-def _is_below(file: str, *names: str) -> bool:
+def _is_below(path: Path, *names: str) -> bool:
     folders = sysconfig.get_paths()
-    return any(Path(file).is_relative_to(folders[name]) for name in names)
+    return any(path.is_relative_to(folders[name]) for name in names)
+
+
+def seen_from_here(outcome: Outcome) -> Outcome:
+    """The outcome with files relative to the current folder where they are inside of it."""
+    if isinstance(outcome, Capture):
+        return _capture(outcome, _here())
+    return replace(outcome, seen=outcome.seen and _capture(outcome.seen, _here()))
+
+
+def beside_seen_from_here(beside: Beside) -> Beside:
+    """The same of a count on paper beside what was measured."""
+    provenance = beside.provenance and _provenance(beside.provenance, _here())
+    return replace(beside, outcome=seen_from_here(beside.outcome), provenance=provenance)
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109  it may be gone
+    except OSError:
+        return ""  # no file with a whole name is inside of it
+
+
+def _capture(capture: Capture, folder: str) -> Capture:
+    again, waits = capture.recompilations, capture.syncs
+    return replace(
+        capture,
+        provenance=capture.provenance and _provenance(capture.provenance, folder),
+        breaks=capture.breaks
+        and tuple(replace(b, file=_cut(b.file, folder)) for b in capture.breaks),
+        recompilations=again and tuple(replace(r, file=_cut(r.file, folder)) for r in again),
+        syncs=waits and tuple(replace(s, file=s.file and _cut(s.file, folder)) for s in waits),
+    )
+
+
+def _provenance(known: Provenance, folder: str) -> Provenance:
+    def origin(of: Origin) -> Origin:
+        return replace(of, place=of.place and place(of.place))
+
+    def place(at: Place) -> Place:
+        return replace(at, file=_cut(at.file, folder))
+
+    return replace(
+        known,
+        sources=tuple(
+            s and replace(s, origins=tuple(map(origin, s.origins))) for s in known.sources
+        ),
+        traced=tuple(map(place, known.traced)),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _cut(file: str, folder: str) -> str:
+    path = Path(file)
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else file

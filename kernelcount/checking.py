@@ -190,14 +190,12 @@ def _causes(capture: Capture) -> tuple[str, ...]:
 
 
 def _places(capture: Capture) -> Iterator[Place]:
-    """The lines of these causes, relative to the current folder where they are inside of it."""
+    """The lines of these causes."""
     causes: list[Break | Recompilation] = [*(capture.breaks or ())]
     causes += capture.recompilations or ()
     for cause in causes:
         if cause.line is not None:
-            path = Path(cause.file)
-            inside = path.is_relative_to(Path.cwd())
-            yield Place(str(path.relative_to(Path.cwd()) if inside else path), cause.line)
+            yield Place(cause.file, cause.line)
 
 
 def _rounded(reading: Reading, digits: int | None) -> Reading:

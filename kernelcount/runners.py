@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from kernelcount import boot, worker
-from kernelcount.callers import is_users
+from kernelcount.callers import is_users_own
 from kernelcount.errors import Interrupted, KernelcountError, NotMeasuredError
 from kernelcount.model import (
     NOT_TIMED,
@@ -450,7 +450,7 @@ def _frame(fault: Path) -> str | None:
     with contextlib.suppress(OSError):
         for line in fault.read_text(errors="replace").splitlines():
             match = _FRAME.fullmatch(line)
-            if match and is_users(match[1]):
+            if match and is_users_own(match[1]):
                 return f"at {Path(match[1]).name}:{match[2]}, in {match[3]}"
     return None
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 
 from kernelcount import attention
 from kernelcount.ledger import GENERATED, Calls
@@ -22,7 +21,6 @@ from kernelcount.model import (
     NO_TIME,
     Activity,
     Capture,
-    Origin,
     Phase,
     Place,
     Provenance,
@@ -203,33 +201,6 @@ def _paired(one: Sequence[_Run], two: Sequence[_Run]) -> Iterator[tuple[_Run, _R
         return
     for block in SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks():
         yield from zip(one[block.a :][: block.size], two[block.b :][: block.size], strict=True)
-
-
-def relative(provenance: Provenance | None, folder: Path) -> Provenance | None:
-    """The same with files relative to `folder` where they are inside of it."""
-    if provenance is None:
-        return None
-    known: dict[Place, Place] = {}
-
-    def shown(place: Place | None) -> Place | None:
-        if place is None:
-            return None
-        if place not in known:
-            path = Path(place.file)
-            inside = path.is_relative_to(folder)
-            known[place] = replace(place, file=str(path.relative_to(folder))) if inside else place
-        return known[place]
-
-    def of(origin: Origin) -> Origin:
-        return replace(origin, place=shown(origin.place))
-
-    return replace(
-        provenance,
-        sources=tuple(
-            s and replace(s, origins=tuple(map(of, s.origins))) for s in provenance.sources
-        ),
-        traced=tuple(p for p in map(shown, provenance.traced) if p),
-    )
 
 
 @dataclass(frozen=True, slots=True)

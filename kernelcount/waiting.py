@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from kernelcount.callers import Site
 from kernelcount.model import Note, Sync
@@ -79,7 +80,7 @@ def _alone(sites: Sequence[Site | None]) -> list[Sync]:
 
 
 def _unplaced(sites: Sequence[Site | None], traced: int) -> Note:
-    lines = [f"{s.file}:{s.line}" for s in dict.fromkeys(sites) if s is not None]
+    lines = [f"{PurePath(s.file).name}:{s.line}" for s in dict.fromkeys(sites) if s is not None]
     more = ", ..." if len(lines) > _MOST_LISTED else ""
     detail = (
         f"the CPU waited {traced} times in the profiled call and {len(sites)} times in another, at "

@@ -1,11 +1,45 @@
-"""Whose line it is: the user's own before an installed package's, never torch's or ours."""
+"""Whose line it is: never torch's, Python's or ours, and one for all that happens there."""
 
+import contextlib
 import json
 import sys
+import sysconfig
+from dataclasses import replace
 from pathlib import Path
+from traceback import FrameSummary
+
+import pytest
+import torch
 
 import kernelcount
-from kernelcount.callers import Site, is_users, site
+from kernelcount.callers import (
+    Site,
+    beside_seen_from_here,
+    first_of_user,
+    innermost,
+    is_users,
+    is_users_own,
+    plain,
+    seen_from_here,
+    site,
+)
+from kernelcount.model import (
+    Beside,
+    Break,
+    Capture,
+    Origin,
+    Place,
+    Provenance,
+    Recompilation,
+    Source,
+    Sync,
+    Unmeasured,
+)
+
+OURS = Path(kernelcount.__file__).parent
+PACKAGES = Path(sysconfig.get_paths()["purelib"])
+IN_TORCH = str(Path(torch.__file__).parent / "nn" / "modules" / "module.py")
+LLAMA = str(PACKAGES / "transformers" / "models" / "llama" / "modeling_llama.py")
 
 USERS = """
 def f(there):
@@ -17,6 +51,93 @@ def g(there):
         f(there)
     )
 """
+
+
+# ── whose a file is ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        IN_TORCH,
+        contextlib.__file__,
+        json.__file__,
+        "<string>",
+        "<frozen importlib._bootstrap>",
+        str(OURS / "capture.py"),
+    ],
+)
+def test_files_of_torch_of_python_and_ours_are_never_the_users(file):
+    assert not is_users(file)
+    assert not is_users_own(file)
+
+
+def test_tritons_files_are_not_the_users_where_it_is_installed(tmp_path, monkeypatch):
+    from kernelcount import callers
+
+    (tmp_path / "triton").mkdir()
+    (tmp_path / "triton" / "__init__.py").touch()
+    for cached in (callers._libraries, is_users):
+        monkeypatch.setattr(callers, cached.__name__, cached.__wrapped__)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "triton", raising=False)
+    assert not callers.is_users(str(tmp_path / "triton" / "runtime" / "jit.py"))
+    assert callers.is_users(str(tmp_path / "mine.py"))
+
+
+@pytest.mark.parametrize(
+    "file", ["/home/me/train.py", "train.py", str(OURS / "_scenarios" / "add_relu.py")]
+)
+def test_all_other_files_and_our_scenarios_are_the_users(file):
+    assert is_users(file)
+    assert is_users_own(file)
+
+
+@pytest.mark.parametrize(
+    "file", [LLAMA, "/home/me/.local/lib/python3.12/site-packages/pack/mod.py"]
+)
+def test_a_library_that_calls_torch_counts_as_the_users_and_is_not_their_own(file):
+    assert is_users(file)
+    assert not is_users_own(file)
+
+
+def test_a_package_below_the_folder_of_python_itself_is_not_pythons():
+    below = Path(sysconfig.get_paths()["stdlib"], "site-packages", "pack", "mod.py")
+    assert is_users(str(below))
+
+
+# ── the frames of a stack ────────────────────────────────────────────────────────────────────────
+
+
+def test_the_innermost_frame_outside_of_torch_is_the_users():
+    mine, main = Place("/home/me/model.py", 5, "forward"), Place("/home/me/main.py", 9, "main")
+    assert first_of_user([Place(IN_TORCH, 1, "_call_impl"), mine, main]) == mine
+
+
+def test_a_stack_without_the_users_frames_gives_nothing():
+    frames = [Place(IN_TORCH, 1, "f"), Place("<frozen importlib>", 2, "g")]
+    assert first_of_user(frames) is None
+
+
+def summary(file, line):
+    return FrameSummary(file, line, "f", lookup_line=False)
+
+
+MINE, THEIRS = summary("/home/me/step.py", 14), summary(IN_TORCH, 3)
+
+
+def test_of_a_stack_from_the_outside_in_it_is_the_last_that_is_the_users():
+    outer, library = summary("/home/me/main.py", 2), summary(LLAMA, 7)
+    assert innermost([outer, MINE, THEIRS]) is MINE
+    assert innermost([outer, MINE, summary(contextlib.__file__, 7)]) is MINE
+    assert innermost([outer, MINE, library, THEIRS]) is library
+
+
+def test_where_no_frame_is_the_users_it_is_the_innermost():
+    assert innermost([summary(torch.__file__, 1), THEIRS]) is THEIRS
+
+
+# ── the frames of what runs ──────────────────────────────────────────────────────────────────────
 
 
 def made(folder, name="users", file="users.py", source=USERS, function="g"):
@@ -36,13 +157,8 @@ def test_the_innermost_frame_is_told_with_file_line_and_function(tmp_path):
     assert made(tmp_path)(here) == Site(str(tmp_path / "users.py"), 3, "f")
 
 
-def test_a_file_below_the_current_folder_is_told_as_it_is_seen_from_there(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert made(tmp_path, file="models/net.py")(here).file == "models/net.py"
-
-
 def test_what_torch_does_is_at_the_line_that_asks_torch_for_it(tmp_path):
-    in_torch = made(tmp_path, "torch._tensor_str", "torch/_tensor_str.py")
+    in_torch = made(tmp_path, "torch._tensor_str", torch._tensor_str.__file__)
     assert made(tmp_path)(lambda: in_torch(here)).function == "<lambda>"
 
 
@@ -52,29 +168,22 @@ def test_the_standard_library_is_passed_over(tmp_path):
     assert (found.line, found.function) == (3, "g")
 
 
-def test_in_a_package_that_is_installed_the_users_line_that_calls_it_is_told(tmp_path):
+def test_in_a_package_that_is_installed_its_own_line_is_told(tmp_path):
     in_package = made(tmp_path, "pack", "site-packages/pack.py")
-    assert made(tmp_path)(lambda: in_package(here)).function == "<lambda>"
-
-
-def test_a_target_that_is_installed_has_its_own_line_told(tmp_path):
-    in_package = made(tmp_path, "pack", "site-packages/pack.py")
-    found = _called_by_us(in_package)
+    found = made(tmp_path)(lambda: in_package(here))
     assert (Path(found.file).name, found.line) == ("pack.py", 3)
 
 
-def _called_by_us(function):
-    """The site that a function of a package has, when nobody but us has called it."""
-    ours = {"__name__": "kernelcount.capture", "function": function, "here": here}
-    exec("def call():\n    return function(here)", ours)
+def called_by_us(function):
+    """What is told in a function that nobody but us has called."""
+    ours = {"function": function, "here": here}
+    exec(compile("def call():\n    return function(here)", OURS / "capture.py", "exec"), ours)
     return ours["call"]()
 
 
 def test_beyond_the_call_of_the_function_nobody_is_asked():
-    assert _called_by_us(lambda asks: asks()) is not None  # the line of the lambda
-    ours = {"__name__": "kernelcount.capture", "here": here}
-    exec("def call():\n    return here()", ours)
-    assert ours["call"]() is None
+    assert called_by_us(lambda asks: asks()) is not None  # the line of the lambda
+    assert called_by_us(here) is None
     assert site(None) is None
 
 
@@ -92,11 +201,105 @@ def test_what_follows_a_graph_break_bears_the_functions_own_name(tmp_path):
     assert rest(here).function == "step"
 
 
-def test_files_of_python_of_packages_and_ours_are_not_the_users():
-    ours = Path(kernelcount.__file__).parent
-    assert not is_users(json.__file__)
-    assert not is_users("<frozen importlib._bootstrap>")
-    assert not is_users(str(ours / "capture.py"))
-    assert not is_users("/home/me/.local/lib/python3.12/site-packages/pack/mod.py")
-    assert is_users(str(ours / "_scenarios" / "add_relu.py"))
-    assert is_users("/home/me/train.py")
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("step", "step"),
+        ("torch_dynamo_resume_in_step_at_14", "step"),
+        ("torch_dynamo_resume_in_torch_dynamo_resume_in_step_at_14_at_20", "step"),
+    ],
+)
+def test_names_are_those_that_the_user_gave(name, function):
+    assert plain(name) == function
+
+
+# ── the names of files in a report ───────────────────────────────────────────────────────────────
+
+
+def captured(file):
+    place = Place(file, 5)
+    return Capture(
+        "compile",
+        provenance=Provenance((Source((Origin("add", place), Origin("mul"))), None), (place,)),
+        breaks=(Break(file, None, "f", "print"),),
+        recompilations=(Recompilation(file, 1, "f", "n == 2"),),
+        syncs=(Sync("item", file, 5), Sync("item")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "shown"),
+    [
+        ("{here}/models/net.py", "models/net.py"),
+        ("models/net.py", "models/net.py"),
+        ("/elsewhere/net.py", "/elsewhere/net.py"),
+    ],
+)
+def test_files_are_relative_to_the_current_folder_where_they_are_inside_of_it(
+    tmp_path, monkeypatch, file, shown
+):
+    monkeypatch.chdir(tmp_path)
+    capture, expected = captured(file.format(here=Path.cwd())), captured(shown)
+    assert seen_from_here(capture) == expected
+    assert seen_from_here(Unmeasured("x", "why", capture)) == Unmeasured("x", "why", expected)
+    beside = beside_seen_from_here(Beside(capture, provenance=capture.provenance))
+    assert beside == Beside(expected, provenance=expected.provenance)
+
+
+def test_what_is_not_known_stays_so_and_what_is_none_stays_none():
+    for capture in (Capture("eager"), replace(Capture("eager"), breaks=(), syncs=())):
+        assert seen_from_here(capture) == capture
+    assert seen_from_here(Unmeasured("x", "why")) == Unmeasured("x", "why")
+
+
+def test_where_the_folder_is_gone_files_stay_as_they_are(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert seen_from_here(captured(str(tmp_path / "a.py"))) == captured(str(tmp_path / "a.py"))
+
+
+# ── one line for all that happens there ──────────────────────────────────────────────────────────
+
+LIBRARY = """
+def norm(x):
+    y = x * 2
+    return y + x.sum().item()
+"""
+CALLS = """
+import sys
+sys.path.append({packages!r})
+from a_library import norm
+
+
+def target(x):
+    return norm(x)
+
+
+def make_target():
+    import torch
+
+    return (torch.ones(8, device="cuda"),)
+"""
+
+
+@pytest.mark.parametrize("below", ["site-packages", "mine"])
+def test_a_kernel_a_wait_and_a_break_of_one_line_name_the_same(tmp_path, monkeypatch, count, below):
+    packages = tmp_path / below
+    packages.mkdir()
+    (packages / "a_library.py").write_text(LIBRARY)
+    (tmp_path / "calls.py").write_text(CALLS.format(packages=str(packages)))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "a_library", raising=False)
+    spec = f"{tmp_path}/calls.py:target"
+    found = count(spec, "eager", "compile", device="paper", maker="make_target")
+    eager, compiled = found["eager"], found["compile"]
+    file = f"{below}/a_library.py"
+    lines = {o.place.line for s in eager.provenance.sources if s for o in s.origins}
+    assert lines == {3, 4}
+    places = [o.place for c in (eager, compiled) for s in c.provenance.sources for o in s.origins]
+    assert {(p.file, p.function) for p in places} == {(file, "norm")}
+    (broken,) = compiled.breaks
+    waits = [*eager.syncs, *compiled.syncs]
+    assert len(waits) >= 2
+    assert {(at.file, at.line, at.function) for at in (broken, *waits)} == {(file, 4, "norm")}

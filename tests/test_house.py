@@ -11,15 +11,14 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
-    {"boot", "callers", "errors", "model"},
-    {"attention", "places", "details", "fusion", "ledger", "noise", "rates", "roofline"},
+    {"boot", "errors", "model"},
+    {"attention", "callers", "details", "fusion", "ledger", "noise", "rates", "roofline"},
     {"sources"},
     {
         "traces",
         "nodes",
         "devices",
         "render",
-        "frames",
         "target",
         "inputs",
         "variants",
@@ -53,7 +52,7 @@ LAYERS = (
     {"__main__", "pytest_plugin"},
 )
 TORCH = {
-    "capture", "devices", "examination", "frames", "inhand", "inputs", "nesting", "paper",
+    "capture", "devices", "examination", "inhand", "inputs", "nesting", "paper",
     "preload", "probes", "remedies", "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}

@@ -2,7 +2,6 @@
 
 from array import array
 from dataclasses import replace
-from pathlib import Path
 
 from kernelcount.comparison import beside
 from kernelcount.model import (
@@ -16,7 +15,7 @@ from kernelcount.model import (
     Source,
     Work,
 )
-from kernelcount.sources import of_rows, relative
+from kernelcount.sources import of_rows
 
 FUSED, OTHER = "triton_poi_fused_add_0", "triton_red_fused_sum_1"
 
@@ -114,20 +113,6 @@ def test_on_several_streams_only_names_that_are_unique_tell():
 def test_where_paper_cannot_tell_the_reason_goes_on():
     found, why = lines(measured(("k", "add")), on_paper(("a", "add", None), unknown="torch 9"))
     assert (found, why) == ([None], "torch 9")
-
-
-def test_files_are_relative_to_the_folder_where_they_are_inside_of_it():
-    known = Provenance(
-        tuple(
-            Source((Origin("add", Place(file, 5)),))
-            for file in ("/here/sub/model.py", "/elsewhere/model.py")
-        )
-    )
-    found = relative(known, Path("/here"))
-    assert [s.origins[0].place.file for s in found.sources] == [
-        "sub/model.py",
-        "/elsewhere/model.py",
-    ]
 
 
 def test_a_row_has_the_lines_modules_and_phases_of_all_its_records():

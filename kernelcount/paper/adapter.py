@@ -23,8 +23,8 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
+from kernelcount.callers import innermost
 from kernelcount.errors import NotMeasuredError
-from kernelcount.frames import innermost
 from kernelcount.paper import cards
 
 NAMES = (

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+from kernelcount.callers import plain
 from kernelcount.model import Place
 from kernelcount.paper.adapter import is_op, resolve
 
@@ -40,7 +41,6 @@ INSTEAD = "kernelcount_instead"
 _HEAVY = ("val", "tensor_meta", "example_value", "eager_input_vals")
 
 _FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
-_RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+")
 _ROOT = re.compile(r"^[LG]\['[^']*'\]\.?")
 _MODULES = re.compile(r"_modules\['([^']+)'\]")
 _INDEX = re.compile(r"\[(?:'([^']+)'|(\d+))\]")
@@ -252,12 +252,6 @@ def frames_of(trace: str) -> tuple[Place, ...]:
     """
     found = _FRAME.findall(trace)
     return tuple(Place(file, int(line), plain(name)) for file, line, name in reversed(found))
-
-
-def plain(function: str) -> str:
-    """The name of a function as the user wrote it."""
-    match = _RESUMED.fullmatch(function)
-    return match[1] if match else function
 
 
 def path_of(stack: Sequence[str]) -> str | None:

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from kernelcount import attention
+from kernelcount.callers import first_of_user, is_users
 from kernelcount.devices.aten import effect
 from kernelcount.fusion import code_of
 from kernelcount.model import Apart, Phase, Place, Source
 from kernelcount.paper import origins, wrapper
 from kernelcount.paper.origins import Facts, Part, Watch
 from kernelcount.paper.traced import Traced
-from kernelcount.places import first_of_user, is_users
 
 _TAG = "kernelcount_op"
 _ATTENTION = "scaled_dot_product_attention"

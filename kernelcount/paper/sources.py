@@ -13,10 +13,10 @@ from types import FrameType
 from typing import Any, Literal
 
 from kernelcount import attention
+from kernelcount.callers import calls_the_user, is_generated, is_users, plain
 from kernelcount.model import Phase, Place, Source
 from kernelcount.paper import origins
 from kernelcount.paper.traced import Traced
-from kernelcount.places import is_users
 
 _Where = tuple[Place | None, str | None, Phase, bool]
 """The line, the module, the phase as far as frames tell, and whether it is attention by parts."""
@@ -26,8 +26,6 @@ _Kind = Literal["user", "module", "optimizer", "backward", "attention", "ours", 
 _OF_MODULES = ("torch/nn/modules/module.py", "_call_impl")
 _OF_OPTIMIZERS = "torch/optim/"
 _OF_AUTOGRAD = "torch/autograd/__init__.py"  # it makes the first gradient
-_CALLER = str(Path(__file__).parent.parent / "capture.py")
-"""Above its frames is nothing of the call that is counted."""
 _OF_ATTENTION = (str(Path(__file__).with_name("attention.py")), "by_math")
 
 
@@ -71,8 +69,9 @@ class Sources:
             kind = _kind(code.co_filename, code.co_name)
             if kind == "ours":
                 break
-            if kind == "user" and place is None:
-                place = Place(code.co_filename, frame.f_lineno, origins.plain(code.co_name))
+            if kind == "user":
+                if place is None and not is_generated(frame):
+                    place = Place(code.co_filename, frame.f_lineno, plain(code.co_name))
             elif kind == "module":
                 modules.append(frame.f_locals.get("self"))
             elif kind in ("optimizer", "backward"):
@@ -97,7 +96,7 @@ class Sources:
 @lru_cache(maxsize=4096)
 def _kind(file: str, function: str) -> _Kind:
     """Whose a frame is, or what it tells of what goes on; empty: nothing."""
-    if file == _CALLER:
+    if calls_the_user(file):
         return "ours"
     posix = file.replace("\\", "/")
     if posix.endswith(_OF_MODULES[0]):

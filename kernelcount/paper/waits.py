@@ -92,7 +92,7 @@ def _kinds(op: rules.Op, pinned: Pinned) -> Iterator[SyncKind]:
 
 def _tests(frame: FrameType | None) -> bool:
     """Whether the innermost code that is not ours asks whether something is true."""
-    while frame is not None and (is_ours(frame) or _keeps_from_compiling(frame)):
+    while frame is not None and (is_ours(frame.f_code.co_filename) or _keeps_from_compiling(frame)):
         frame = frame.f_back
     if frame is None or frame.f_lasti < 0:
         return False

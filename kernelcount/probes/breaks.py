@@ -14,11 +14,8 @@ from traceback import FrameSummary
 from typing import Any
 from unittest import mock
 
-from kernelcount.frames import innermost
+from kernelcount.callers import innermost, plain
 from kernelcount.model import Break, Recompilation
-
-# How Dynamo names the part of a function that goes on after a break: torch/_dynamo/resume_execution
-_RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+(?:_\d+)?$")
 
 # A guard's text begins with the compilation that it belongs to and ends with the code it is from:
 # get_guard_fail_reason_helper in torch/_dynamo/guards.py.
@@ -154,13 +151,6 @@ def _failed(watch: BreakWatch, real: Callable[..., Any]) -> Callable[..., Any]:
         return reasons
 
     return looked_up
-
-
-def plain(function: str) -> str:
-    """The name that the user gave a function, a part of which goes on after a break."""
-    while (match := _RESUMED.match(function)) is not None:
-        function = match[1]
-    return function
 
 
 def about(message: str) -> tuple[str, str]:

@@ -49,11 +49,8 @@ def test_a_print_costs_one_kernel_and_is_told_at_its_line(flags):
     compiled = variants("prints", "--seconds", "0", *flags)["compile"]
     (found,) = compiled["breaks"]
     assert compiled["graph_breaks"] == 1
-    assert (found["file"], found["line"], found["reason"]) == (
-        str(FILE),
-        line_of("print("),
-        "print",
-    )
+    assert Path(found["file"]).name == FILE.name
+    assert (found["line"], found["reason"]) == (line_of("print("), "print")
     assert found["costs_kernels"] == 1
     assert compiled["kernels"] == (3 if flags else 2)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from counting import CASES
 
+from kernelcount import capture
 from kernelcount.model import Unmeasured
 from kernelcount.paper import waits
 from kernelcount.paper.waits import Pinned, in_graph
@@ -238,6 +239,7 @@ def test_calls_of_inductors_code_wait_as_their_ops_do():
 
 
 def test_outside_of_all_the_users_code_a_wait_has_no_line():
-    ours = {"__name__": "kernelcount.capture", "waits": waits}
-    exec("def call():\n    return waits.at('item', 'item')", ours)
+    ours = {"waits": waits}
+    code = "def call():\n    return waits.at('item', 'item')"
+    exec(compile(code, capture.__file__, "exec"), ours)
     assert ours["call"]().line is None

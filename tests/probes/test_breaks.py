@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from kernelcount.model import Break, Recompilation
-from kernelcount.probes.breaks import BreakWatch, about, plain
+from kernelcount.probes.breaks import BreakWatch, about
 from kernelcount.probes.compiler import CompilerWatch
 
 HERE = str(Path(__file__))
@@ -193,18 +193,6 @@ def test_the_look_up_of_guards_takes_entries_and_a_frame():
     looked = torch._dynamo.convert_frame.get_and_maybe_log_recompilation_reasons
     assert list(inspect.signature(looked).parameters)[1] == "frame"
     assert "skip_logging" in inspect.signature(looked).parameters
-
-
-@pytest.mark.parametrize(
-    ("name", "function"),
-    [
-        ("step", "step"),
-        ("torch_dynamo_resume_in_step_at_14", "step"),
-        ("torch_dynamo_resume_in_torch_dynamo_resume_in_step_at_14_at_20", "step"),
-    ],
-)
-def test_names_are_those_that_the_user_gave(name, function):
-    assert plain(name) == function
 
 
 def test_a_message_that_nobody_foresaw_is_its_first_line():
