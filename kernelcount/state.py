@@ -83,6 +83,11 @@ class UserState:
         """Whether something was changed that could not be put back."""
         return any(k.lost for k in (*self._given, *self._own))
 
+    @property
+    def reached(self) -> list[torch.Tensor]:
+        """What the function may change without being given it, its own module's first."""
+        return [k.tensor for k in (*self._own, *self._beside)]
+
     def before_call(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Put arguments, buffers and gradients back; the arguments, in containers of their own.
 
@@ -152,7 +157,7 @@ class _Kept:
     def __init__(
         self, tensor: torch.Tensor, room: _Room, *, also_in_main_memory: bool = False
     ) -> None:
-        self._tensor = tensor
+        self.tensor = self._tensor = tensor
         self.was_changed = self.lost = self._unseen = False
         self._was_leaf, self._requires_grad = tensor.is_leaf, tensor.requires_grad
         self._copy = _clone(tensor, room, also_in_main_memory)

@@ -10,7 +10,7 @@ from counting import CASES, codes
 from kernelcount import comparison, runners
 from kernelcount.devices import fake as fake_device
 from kernelcount.model import Job
-from kernelcount.probes import numerics
+from kernelcount.probes import agreement
 
 HEAD = "from kernelcount.devices.fake import launch, allocate\n"
 
@@ -267,6 +267,118 @@ def test_random_functions_are_compared_with_the_same_numbers_or_not_at_all(resul
     assert results(text).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "verdict", "differs"),
+    [
+        ("torch.rand(3)", "torch.rand(4)", "different", "shape"),
+        ("torch.rand(3), x", "torch.rand(3)", "different", "count"),
+        ("torch.rand(3), x + 1", "torch.rand(3) * 2, x + 2", "different", "values"),
+        ("torch.rand(3), x + 1", "torch.rand(3) * 2, x + 1", "random", None),
+        ("torch.rand(3), 1", "torch.rand(3) * 2, 2", "different", "numbers"),
+        ("x[torch.rand(8) > 0.5]", "x[torch.rand_like(x) * 2 > 0.5]", "random", None),
+    ],
+)
+def test_only_what_depends_on_random_numbers_is_excused_by_them(
+    results, one, other, verdict, differs
+):
+    found = results(f"def f(x): return {one}\ndef g(x): return {other}\n")
+    assert (found.verdict, found.differs) == (verdict, differs)
+
+
+def test_a_function_that_keeps_state_is_not_compared(results):
+    found = results("""
+calls = 0
+def f(x):
+    global calls
+    calls += 1
+    return x + calls
+def g(x): return 1.0 * f(x)
+""")
+    assert found.verdict == "unknown"
+    assert "two calls of the first variant differ" in found.notes[0]
+
+
+@pytest.mark.parametrize("value", ["-1e9", "torch.finfo(x.dtype).min"])
+@pytest.mark.parametrize(
+    ("other", "verdict"), [("x * 0", "different"), ("(x + 3e4) - 3e4", "close")]
+)
+def test_a_mask_of_large_numbers_excuses_nothing_and_condemns_nothing(
+    results, value, other, verdict
+):
+    mask = f".masked_fill(x > 1, {value})"
+    text = f"def f(x): return ((x + 1e4) - 1e4){mask}\ndef g(x): return ({other}){mask}\n"
+    assert results(text, sizes=(64,)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("other", "verdict"),
+    [("x - x.mean()", "close"), ("x - x.mean() + 1e-3", "different")],
+)
+def test_a_sum_that_cancels_is_rounding_and_another_is_not(results, other, verdict):
+    text = (
+        f"def f(x): return (x - x.mean()).sum()\ndef g(x): return ({other}).flip(0).cumsum(0)[-1]"
+    )
+    assert results(text, sizes=(1 << 20,)).verdict == verdict
+
+
+MODEL = """
+import torch
+class Scale(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(8))
+        self.register_buffer("seen", torch.zeros(8))
+    def forward(self, x):
+        self.seen += x.detach()
+        return x * self.w
+class Wrong(Scale):
+    def forward(self, x):
+        self.seen += x.detach() * {seen}
+        y = x * self.w
+        return y.detach() + {gradient} * (y - y.detach())
+f, g = Scale(), Wrong()
+"""
+
+
+@pytest.mark.parametrize(
+    ("seen", "gradient", "said"),
+    [
+        (1, 1, ""),
+        (1, 3, "the gradient of w"),
+        (2, 1, "seen afterwards"),
+    ],
+)
+def test_gradients_and_buffers_of_a_module_are_results(results, seen, gradient, said):
+    found = results(MODEL.format(seen=seen, gradient=gradient), backward=True)
+    assert found.verdict == ("different" if said else "equal")
+    assert any(said in note for note in found.notes) or not said
+
+
+def test_gradients_of_a_parameter_in_a_global_are_results(results):
+    found = results(
+        """
+import torch
+w = torch.nn.Parameter(torch.ones(8))
+def f(x): return x * w
+def g(x): return (x * w).detach() + 3 * (x * w - (x * w).detach())
+""",
+        backward=True,
+    )
+    assert found.verdict == "different"
+    assert "the gradient of tensor 1 that is reached" in found.notes[0]
+
+
+def test_nested_tensors_are_compared_and_timed(count, target):
+    path = target("""
+import torch
+def f(x): return torch.nested.nested_tensor([x, x[:3]])
+g = f
+""")
+    found = count(f"{path}:f", "eager", f"{path}:g", sizes=(8,), seconds=0.05)[f"{path}:g"]
+    assert found.numerics.verdict == "equal"
+    assert found.timing is not None
+
+
 def test_a_reference_in_float64_says_who_is_nearer_to_the_truth(results):
     text = """
 def f(x):
@@ -338,7 +450,7 @@ def test_where_the_copies_find_no_room_the_times_stand(count, target, monkeypatc
     def no_room(*_):
         raise error
 
-    monkeypatch.setattr(numerics, "compare", no_room)
+    monkeypatch.setattr(agreement, "compare", no_room)
     path = target("def f(x): return x + 1\ng = f")
     found = count(f"{path}:f", "eager", f"{path}:g", sizes=(8,), seconds=0.05)[f"{path}:g"]
     assert found.numerics.verdict == "unknown"
