@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _NO_LINES = "lines are told by the count on paper, and there is none of this"
 _PAPER_HAS_NONE = "on paper nothing takes time: --device names a GPU, or cpu"
+_SEEDS = 2**63  # torch takes seeds up to twice that, of which those that follow one need some
 _LONGEST_TIMEOUT = 1e9  # seconds; more is no number to wait for
 
 
@@ -238,12 +239,7 @@ def check_options(job: Job) -> None:
         raise UsageError(f"--dtype {job.dtype!r} is not one of {', '.join(inputs.DTYPES)}{hint}")
     if job.inputs and job.maker:
         raise UsageError("--input and --inputs exclude each other: name the arguments or a maker")
-    if job.timeout is not None and not 0 < job.timeout <= _LONGEST_TIMEOUT:
-        raise UsageError(f"--timeout {job.timeout:g}: write a number of seconds above 0")
-    if not 0 <= job.seconds <= _LONGEST_TIMEOUT:
-        most = f", at most {_LONGEST_TIMEOUT:g}" if job.seconds > 0 else ""
-        said = f"write a number of seconds{most}, 0 for no times"
-        raise UsageError(f"--seconds {job.seconds:g}: {said}")
+    _check_numbers(job)
     if job.ncu and (job.gpu is not None or job.device is not None):
         kind = "paper" if job.gpu is not None else devices.parse(job.device or "")[0].kind
         devices.check_counters(kind)
@@ -255,6 +251,17 @@ def check_options(job: Job) -> None:
         raise UsageError("--cold keeps inputs out of a GPU's cache: --device cpu has none")
     if twice := next((n for i, n in enumerate(job.sizes) if n in job.sizes[:i]), None):
         raise UsageError(f"--size: {twice} stands twice")
+
+
+def _check_numbers(job: Job) -> None:
+    if not -_SEEDS <= job.seed < _SEEDS:
+        raise UsageError(f"--seed {job.seed}: write a number from {-_SEEDS} to {_SEEDS - 1}")
+    if job.timeout is not None and not 0 < job.timeout <= _LONGEST_TIMEOUT:
+        raise UsageError(f"--timeout {job.timeout:g}: write a number of seconds above 0")
+    if not 0 <= job.seconds <= _LONGEST_TIMEOUT:
+        most = f", at most {_LONGEST_TIMEOUT:g}" if job.seconds > 0 else ""
+        said = f"write a number of seconds{most}, 0 for no times"
+        raise UsageError(f"--seconds {job.seconds:g}: {said}")
 
 
 def _check_untimed(job: Job) -> None:

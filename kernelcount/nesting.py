@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ _COLLECTIONS: tuple[type[Any], ...] = (
     list,
     set,
     frozenset,
+    deque,
     type({}.items()),
     type({}.values()),
 )
@@ -40,6 +42,56 @@ def leaves(value: Any) -> Iterator[Any]:
         elif id(value) not in seen:  # a list may hold itself
             seen.add(id(value))
             waiting += reversed(held)
+
+
+@dataclasses.dataclass(frozen=True)
+class Keys:
+    """The keys of a mapping, which are values as well."""
+
+    keys: tuple[Any, ...]
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """As `leaves`, with mappings in the order of their keys, each behind its `Keys`.
+
+    What holds nothing, such as an empty list, is left out, but for a deque that can hold nothing.
+    """
+    import torch
+
+    seen: set[int] = set()
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        holds = isinstance(value, (Mapping, *_COLLECTIONS)) or _is_record(value)
+        if not holds or isinstance(value, torch.Tensor) or _is_consumed(value):
+            yield value
+        elif id(value) not in seen:
+            seen.add(id(value))
+            held = list(inside(value))
+            if isinstance(value, Mapping):
+                keys = _sorted(value)
+                held = [Keys(tuple(keys)), *(value[key] for key in keys)]
+            elif isinstance(value, set | frozenset):
+                held = _sorted(value)
+            waiting += reversed(held)
+
+
+def _is_consumed(value: Any) -> bool:
+    return isinstance(value, deque) and value.maxlen == 0
+
+
+def _is_record(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type | Keys)
+
+
+def _sorted(values: Iterable[Any]) -> list[Any]:
+    """In an order that does not depend on the one they were put in, as far as they have one."""
+    return sorted(values, key=_order)
+
+
+def _order(value: Any) -> tuple[str, str]:
+    plain = isinstance(value, str | bytes | int | float | complex | tuple)
+    return type(value).__qualname__, repr(value) if plain else ""
 
 
 def inside(value: Any) -> Iterator[Any]:

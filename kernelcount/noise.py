@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
-from math import ceil, comb, log, log2, sqrt
+from functools import cache
+from math import ceil, log, log2, sqrt
 from statistics import NormalDist, median
 
 CONFIDENCE = 0.99
@@ -55,13 +55,22 @@ def interval(samples: Sequence[float]) -> tuple[float, float] | None:
 
     The ranks are those of the binomial distribution with probability one half.
     """
-    n = len(samples)
-    tails = accumulate(comb(n, k) / 2**n for k in range(n + 1))
-    below = sum(1 for tail in tails if tail <= (1 - CONFIDENCE) / 2)
+    n, below = len(samples), _beyond(len(samples))
     if below == 0:
         return None
     ordered = sorted(samples)
     return ordered[below - 1], ordered[n - below]
+
+
+@cache
+def _beyond(n: int) -> int:
+    """How many of `n` ordered samples lie outside of the interval at either end, and its bound."""
+    below, ways, tail = 0, 1, 1  # the ways to have `below` of n, and at most so many
+    while tail / 2**n <= (1 - CONFIDENCE) / 2:
+        below += 1
+        ways = ways * (n - below + 1) // below
+        tail += ways
+    return below
 
 
 def differ(first: Sequence[float], second: Sequence[float]) -> bool | None:

@@ -275,13 +275,16 @@ class _Listener:
         has some keeps them.
         """
         first = _first_left(self.results)
-        if self.together and code != Interrupted.code:
+        if code == Interrupted.code:
+            lost = "; what was counted before is not shown" if self.results.outcomes else ""
+            doing = f" ({self.doing})" if self.doing else ""
+            raise Interrupted(f"{text}{doing}{lost}")
+        if self.together:
             self.results.untimed(text.splitlines()[0])
             return
         if first is None:
             return
-        hopeless = (whole or self.step is None) and not self.results.outcomes
-        if hopeless or code == Interrupted.code:
+        if (whole or self.step is None) and not self.results.outcomes:
             raise KernelcountError(text, code)
         step = self.steps[first]
         self.results.settle(first, Unmeasured(step.variant, text.splitlines()[0], None, code), text)

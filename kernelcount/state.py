@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
-import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from kernelcount.memory import available
 from kernelcount.nesting import inside, renewed, tensors
+from kernelcount.settings import Settings, generators
 
 if TYPE_CHECKING:
     import torch
@@ -83,6 +82,11 @@ class UserState:
     def unrestored(self) -> bool:
         """Whether something was changed that could not be put back."""
         return any(k.lost for k in (*self._given, *self._own))
+
+    @property
+    def reached(self) -> list[torch.Tensor]:
+        """What the function may change without being given it, its own module's first."""
+        return [k.tensor for k in (*self._own, *self._beside)]
 
     def before_call(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Put arguments, buffers and gradients back; the arguments, in containers of their own.
@@ -153,7 +157,7 @@ class _Kept:
     def __init__(
         self, tensor: torch.Tensor, room: _Room, *, also_in_main_memory: bool = False
     ) -> None:
-        self._tensor = tensor
+        self.tensor = self._tensor = tensor
         self.was_changed = self.lost = self._unseen = False
         self._was_leaf, self._requires_grad = tensor.is_leaf, tensor.requires_grad
         self._copy = _clone(tensor, room, also_in_main_memory)
@@ -422,66 +426,12 @@ class _Settings:
     """Random numbers, torch's global settings, and the current folder."""
 
     def __init__(self) -> None:
-        self._random = [(put, get()) for get, put in _generators()]
-        self._settings: list[tuple[Callable[[], Any], Callable[[Any], Any], Any]] = []
-        for get, put in _switches():
-            # Where the user mixes the old and new settings of precision, torch refuses to tell.
-            with contextlib.suppress(RuntimeError):
-                self._settings.append((get, put, get()))
+        self._random = [(put, get()) for get, put in generators()]
+        self._settings = Settings()
 
     def restore(self) -> None:
         """Put all back that has changed."""
         for put, state in self._random:
             with contextlib.suppress(RuntimeError):
                 put(state)
-        for get, put, value in self._settings:
-            with contextlib.suppress(RuntimeError, OSError):
-                if get() != value:
-                    put(value)
-
-
-def _generators() -> Iterator[tuple[Callable[[], Any], Callable[[Any], Any]]]:
-    """Each random number generator: how its state is read and set."""
-    import torch
-
-    yield random.getstate, random.setstate
-    yield torch.get_rng_state, torch.set_rng_state
-    for api in (torch.cuda, torch.xpu):
-        if api.is_available() and api.is_initialized():
-            yield api.get_rng_state_all, api.set_rng_state_all
-    numpy = getattr(sys.modules.get("numpy"), "random", None)
-    if numpy is not None:
-        yield numpy.get_state, numpy.set_state
-
-
-def _switches() -> Iterator[tuple[Callable[[], Any], Callable[[Any], Any]]]:
-    """Each global setting: how it is read and set."""
-    import torch
-
-    yield torch.get_default_dtype, torch.set_default_dtype
-    yield torch.is_grad_enabled, torch.set_grad_enabled
-    yield torch.get_default_device, _set_default_device
-    yield torch.get_float32_matmul_precision, torch.set_float32_matmul_precision
-    yield torch.get_num_threads, torch.set_num_threads
-    yield torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode
-    for name in ("enabled", "benchmark", "deterministic"):
-        yield (
-            functools.partial(getattr, torch.backends.cudnn, name),
-            functools.partial(setattr, torch.backends.cudnn, name),
-        )
-    yield _folder, os.chdir
-
-
-def _set_default_device(device: torch.device) -> None:
-    import torch
-
-    # One that is set intercepts every call; for the CPU there is no need of it.
-    torch.set_default_device(None if device.type == "cpu" else device)
-
-
-def _folder() -> str:
-    """The current folder; the root where it is gone."""
-    try:
-        return os.getcwd()  # noqa: PTH109  as os.chdir takes it
-    except FileNotFoundError:
-        return "/"
+        self._settings.restore()

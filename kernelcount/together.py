@@ -5,7 +5,6 @@ It comes after all of them are counted. Whatever fails here costs no count.
 
 from __future__ import annotations
 
-import copy
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -23,8 +22,12 @@ from kernelcount.capture import WARM_UPS, Invocation, Progress, Subject, Way, pr
 from kernelcount.memory import is_out_of_memory
 from kernelcount.model import NO_TIME, NOT_TIMED, Capture, Note, Numerics, Outcome, Timing, Work
 from kernelcount.nesting import tensors
-from kernelcount.probes import numerics, randomness, reference, timing
-from kernelcount.probes.compiler import stance_kept
+from kernelcount.probes import randomness, reference, timing
+from kernelcount.probes.agreement import alone, beside
+from kernelcount.probes.compiler import stance, stance_kept
+from kernelcount.probes.kept import Results, kept
+from kernelcount.probes.nudge import Nudge
+from kernelcount.settings import OwnSettings
 from kernelcount.state import UserState, module_of
 from kernelcount.variants import VARIANTS
 
@@ -32,9 +35,6 @@ _MOST_SETS = 1000
 """Of arguments that are rotated: more would take longer to make than to time, and where so many fit
 into the cache it is launching that takes the time."""
 
-
-_NEVER_RANDOM = ("dtype", "device")
-"""What no random number decides, of all that may differ."""
 
 PROFILED = 5
 """Profiled calls of which the median is a kernel's time. Of single calls on an H200, 95 of 100
@@ -187,6 +187,7 @@ class Running:
         given = (subject.arguments.args, subject.arguments.kwargs)
         self.name, self._subject = way.variant.name, subject
         self._kind, self._also = VARIANTS[way.variant.kind], also
+        self._settings = OwnSettings(*stance())
         self._state = UserState(way.function, given, backward=subject.backward)
         stack.callback(self._state.restore)
         self._function = way.function
@@ -207,23 +208,45 @@ class Running:
 
     @contextmanager
     def during(self) -> Iterator[None]:
-        """What holds while it is called."""
-        with self._kind.during(), self._also():
+        """What holds while it is called, with the settings that its own calls have left."""
+        with self._kind.during(), self._also(), self._settings.held():
             yield
 
-    def results(self) -> tuple[numerics.Results, bool]:
+    def results(self, *, reseeded: bool = False) -> tuple[Results, bool]:
         """Copies of what a call gives and changes, and whether it draws random numbers.
 
-        Each call begins with the same random numbers. Gradients count where it goes backward.
+        Each call begins with the same random numbers, or, `reseeded`, with others. Gradients count
+        where it goes backward.
         """
         args, kwargs = self._state.before_call()
         results: list[Any] = []
-        with randomness.fixed(self._subject.seed) as drawn, self.during():
+        with randomness.fixed(self._subject.seed ^ reseeded) as drawn, self.during():
             self.peak_memory = self._subject.device.peak_memory(
                 lambda: results.append(self._invocation(args, kwargs))
             )
             draws = drawn()
-        return numerics.kept(results, (args, kwargs), self._changed(args, kwargs)), draws
+        changed = self._changed(args, kwargs)
+        return kept(results, (args, kwargs), changed, self._beside()), draws
+
+    def _beside(self) -> dict[Any, tuple[str, Any]]:
+        """Gradients of what it reaches without being given it, and what became of its own module.
+
+        By name, so that modules of two variants compare; of another's parameters, by themselves.
+        """
+        module = module_of(self._function)
+        own: dict[str, Any] = {}
+        if module is not None:
+            own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        names = {id(tensor): name for name, tensor in own.items()}
+        found: dict[Any, tuple[str, Any]] = {}
+        for i, tensor in enumerate(self._state.reached, 1):
+            name = names.get(id(tensor))
+            called = name or f"tensor {i} that is reached"
+            if name is not None and self._state.module_changed:
+                found[name, "value"] = (f"{name} afterwards", tensor)
+            if self._subject.backward and tensor.is_leaf and tensor.requires_grad:
+                found[name or id(tensor), "gradient"] = (f"the gradient of {called}", tensor.grad)
+        return found
 
     def _changed(self, *given: Any) -> Iterator[tuple[str, Any]]:
         """The arguments that a call may have changed, and their gradients, each with its name."""
@@ -240,22 +263,25 @@ class Running:
             call = partial(self._invocation, args, kwargs)
             return profiled(self._subject, self.name, scratch, call)
 
-    def reference(self) -> numerics.Results | None:
-        """What a call gives and changes in float64; None where the function does not run in it."""
-        import torch
+    def reference(self, nudge: Nudge | None = None) -> Results | None:
+        """What a call gives and changes in float64; None where the function does not run in it.
 
-        args, kwargs = reference.doubled(self._state.before_call())
-        function: Any = self._function
+        `nudge` moves what it is given, what it reaches, and what it makes of that.
+        """
+        args, kwargs = reference.doubled(self._state.before_call(), nudge)
         try:
-            if (module := module_of(function)) is not None:
-                if function is not module:
-                    return None
-                function = copy.deepcopy(module).to(torch.float64)
-            with randomness.fixed(self._subject.seed), self.during():
-                result = Invocation(function, self._subject)(args, kwargs)
-        except Exception:  # noqa: BLE001  the user's code was not written for this dtype
+            with (
+                reference.in_float64(self._state.reached, nudge),
+                randomness.fixed(self._subject.seed),
+                self.during(),
+                nudge.operations() if nudge else nullcontext(),
+            ):
+                result = Invocation(self._function, self._subject)(args, kwargs)
+                return kept(result, (), self._changed(args, kwargs), self._beside())
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
             return None
-        return numerics.kept(result, (), self._changed(args, kwargs))
 
     def candidate(self) -> timing.Candidate:
         """The variant to be timed; call by call where a call changes what it is given."""
@@ -290,7 +316,7 @@ def _compared(
     memory is lacking, that may be for the copies' sake: the variants can be timed all the same.
     """
     found: dict[int, Numerics | None] = {}
-    expected: tuple[Running, tuple[numerics.Results, bool]] | None = None
+    expected: tuple[Running, tuple[Results, bool]] | None = None
     for i, t in list(timed.items()):
         try:
             if i == 0:
@@ -308,40 +334,6 @@ def _compared(
             reason = "no memory to keep the results of two variants"
             found[i] = Numerics("unknown", 0, notes=(reason,)) if i else None
     return found
-
-
-def alone(run: Running, given: tuple[numerics.Results, bool]) -> Numerics:
-    """How far the results of the first variant are from the truth."""
-    own, _ = given
-    return reference.judged(numerics.compare(own, own), run.reference(), own, own)
-
-
-def beside(
-    base: Running,
-    expected: tuple[numerics.Results, bool],
-    run: Running,
-    *,
-    wanted: bool,
-    in_its_dtypes: bool = False,
-) -> Numerics:
-    """The results of one variant beside `expected`, those of the first.
-
-    With `in_its_dtypes`, another dtype is no difference of its own: how far the numbers are apart
-    is what counts.
-    """
-    (first, draws), (got, also) = expected, run.results()
-    if in_its_dtypes:
-        got = numerics.in_dtypes_of(first, got)
-    try:
-        found = numerics.compare(first, got)
-        if found.numerics.differs not in (None, *_NEVER_RANDOM) and (draws or also):
-            return Numerics("random", found.numerics.tensors)
-        if found.may_be_rounding or wanted:
-            return reference.judged(found, base.reference(), first, got)
-    except (NotImplementedError, TypeError) as error:  # of tensors of a kind unknown here
-        reason = f"cannot be compared: {error}".partition("\n")[0]
-        return Numerics("unknown", len(got.tensors), notes=(reason,))
-    return found.numerics
 
 
 def _bytes(subject: Subject) -> int:

@@ -52,6 +52,12 @@ SPEC = str(Path(__file__).parent / "cases" / "operations.py") + ":add_relu"
         ({"reference": True, "seconds": 0.0}, "--reference and --seconds 0 exclude each other"),
         ({"cold": True, "seconds": 0.0}, "--cold and --seconds 0 exclude each other"),
         ({"cold": True, "seconds": 1.0, "device": "cpu"}, "--cold keeps inputs out of a GPU's"),
+        (
+            {"seed": 99999999999999999999},
+            f"--seed 99999999999999999999: write a number from {-(2**63)} to {2**63 - 1}",
+        ),
+        ({"seed": 2**63}, "--seed 9223372036854775808: write a number from"),
+        ({"seed": -(2**63) - 1}, "--seed -9223372036854775809: write a number from"),
         ({"seconds": float("inf")}, "write a number of seconds, at most 1e+09"),
         ({"remedy": True, "seconds": 1.0, "device": "paper"}, "--remedy: nothing runs on paper"),
         ({"remedy": True, "seconds": 1.0, "gpu": "A100"}, "--remedy: nothing runs on paper"),

@@ -33,7 +33,7 @@ LAYERS = (
         "crossover",
         "scenarios",
     },
-    {"launches", "rules", "stops", "waiting"},
+    {"launches", "rules", "settings", "stops", "waiting"},
     {"changes", "timeline", "operations", "paper", "probes", "state", "limits", "lockfile"},
     {"gaps", "waits"},
     {"inhand", "reading", "budget"},
@@ -52,8 +52,8 @@ LAYERS = (
     {"__main__", "pytest_plugin"},
 )
 TORCH = {
-    "capture", "devices", "examination", "inhand", "inputs", "nesting", "paper",
-    "preload", "probes", "remedies", "state", "target", "together", "variants", "worker",
+    "capture", "devices", "examination", "inhand", "inputs", "nesting", "paper", "preload",
+    "probes", "remedies", "settings", "state", "target", "together", "variants", "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")

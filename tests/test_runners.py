@@ -13,7 +13,7 @@ import pytest
 from counting import operations
 
 from kernelcount import runners, worker
-from kernelcount.errors import KernelcountError
+from kernelcount.errors import Interrupted, KernelcountError
 from kernelcount.model import (
     NOT_TIMED,
     Capture,
@@ -153,6 +153,28 @@ def test_keyboard_interrupt_raised_by_the_function_interrupts(target):
     assert error.value.code == 130
 
 
+@pytest.mark.parametrize("which", ["f", "g"])
+def test_keyboard_interrupt_raised_while_times_are_taken_interrupts_too(target, which):
+    path = target(f"""
+        calls = dict(f=0, g=0)
+        def call(name, x):
+            calls[name] += 1
+            if name == {which!r} and calls[name] == 30:
+                raise KeyboardInterrupt
+            return x + 1
+        def f(x): return call("f", x)
+        def g(x): return call("g", x)
+    """)
+    job = Job(f"{path}:f", device="cpu", sizes=(4,), variants=("eager", f"{path}:g"), seconds=1.0)
+    with pytest.raises(Interrupted) as error:
+        in_worker(job, quiet)
+    assert error.value.code == 130
+    assert str(error.value) == (
+        "interrupted: the function raised KeyboardInterrupt (timing); what was counted before is"
+        " not shown"
+    )
+
+
 def test_a_worker_ends_with_its_parent(target, tmp_path):
     path = target(f"""
         import os, time
@@ -276,6 +298,21 @@ def test_a_process_that_ends_while_times_are_taken_costs_those_that_have_none_ye
     listener.fail("the process died of SIGSEGV\nand more", 3)
     notes = [tuple(n.detail for n in results.outcomes[i].notes) for i in range(4)]
     assert notes == [(), ("not timed: the process died of SIGSEGV",), ("x",), ("kept",)]
+
+
+@pytest.mark.parametrize("sizes", [(4,), (4, 5)], ids=["one size", "a sweep"])
+@pytest.mark.parametrize("counted", [0, 1, 2])
+@pytest.mark.parametrize("together", [False, True])
+def test_an_interrupt_is_one_whatever_is_done_and_never_without_a_word(sizes, counted, together):
+    job = Job("m:f", variants=("eager", "m:g"), sizes=sizes, seconds=1.0)
+    listener = runners._Listener(Results(job), quiet)
+    for index in range(counted):
+        listener.take(worker.Begin(index))
+        listener.take(done(index, Capture(job.variants[index])))
+    listener.take(worker.Together() if together else worker.Begin(min(counted, 1)))
+    with pytest.raises(Interrupted, match="interrupted: by the function") as error:
+        listener.take(worker.Failed(130, "interrupted: by the function"))
+    assert ("what was counted before is not shown" in str(error.value)) == bool(counted)
 
 
 def test_the_environment_is_told_once_before_anything_is_measured():

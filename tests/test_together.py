@@ -1,6 +1,7 @@
 """What is said of variants beside each other: times in turn, results, memory; counts stay."""
 
 import re
+import sys
 
 import pytest
 from cases.FC52_return_kinds import EXPECT
@@ -9,7 +10,7 @@ from counting import CASES, codes
 from kernelcount import comparison, runners
 from kernelcount.devices import fake as fake_device
 from kernelcount.model import Job
-from kernelcount.probes import numerics
+from kernelcount.probes import agreement
 
 HEAD = "from kernelcount.devices.fake import launch, allocate\n"
 
@@ -266,6 +267,118 @@ def test_random_functions_are_compared_with_the_same_numbers_or_not_at_all(resul
     assert results(text).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "verdict", "differs"),
+    [
+        ("torch.rand(3)", "torch.rand(4)", "different", "shape"),
+        ("torch.rand(3), x", "torch.rand(3)", "different", "count"),
+        ("torch.rand(3), x + 1", "torch.rand(3) * 2, x + 2", "different", "values"),
+        ("torch.rand(3), x + 1", "torch.rand(3) * 2, x + 1", "random", None),
+        ("torch.rand(3), 1", "torch.rand(3) * 2, 2", "different", "numbers"),
+        ("x[torch.rand(8) > 0.5]", "x[torch.rand_like(x) * 2 > 0.5]", "random", None),
+    ],
+)
+def test_only_what_depends_on_random_numbers_is_excused_by_them(
+    results, one, other, verdict, differs
+):
+    found = results(f"def f(x): return {one}\ndef g(x): return {other}\n")
+    assert (found.verdict, found.differs) == (verdict, differs)
+
+
+def test_a_function_that_keeps_state_is_not_compared(results):
+    found = results("""
+calls = 0
+def f(x):
+    global calls
+    calls += 1
+    return x + calls
+def g(x): return 1.0 * f(x)
+""")
+    assert found.verdict == "unknown"
+    assert "two calls of the first variant differ" in found.notes[0]
+
+
+@pytest.mark.parametrize("value", ["-1e9", "torch.finfo(x.dtype).min"])
+@pytest.mark.parametrize(
+    ("other", "verdict"), [("x * 0", "different"), ("(x + 3e4) - 3e4", "close")]
+)
+def test_a_mask_of_large_numbers_excuses_nothing_and_condemns_nothing(
+    results, value, other, verdict
+):
+    mask = f".masked_fill(x > 1, {value})"
+    text = f"def f(x): return ((x + 1e4) - 1e4){mask}\ndef g(x): return ({other}){mask}\n"
+    assert results(text, sizes=(64,)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("other", "verdict"),
+    [("x - x.mean()", "close"), ("x - x.mean() + 1e-3", "different")],
+)
+def test_a_sum_that_cancels_is_rounding_and_another_is_not(results, other, verdict):
+    text = (
+        f"def f(x): return (x - x.mean()).sum()\ndef g(x): return ({other}).flip(0).cumsum(0)[-1]"
+    )
+    assert results(text, sizes=(1 << 20,)).verdict == verdict
+
+
+MODEL = """
+import torch
+class Scale(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(8))
+        self.register_buffer("seen", torch.zeros(8))
+    def forward(self, x):
+        self.seen += x.detach()
+        return x * self.w
+class Wrong(Scale):
+    def forward(self, x):
+        self.seen += x.detach() * {seen}
+        y = x * self.w
+        return y.detach() + {gradient} * (y - y.detach())
+f, g = Scale(), Wrong()
+"""
+
+
+@pytest.mark.parametrize(
+    ("seen", "gradient", "said"),
+    [
+        (1, 1, ""),
+        (1, 3, "the gradient of w"),
+        (2, 1, "seen afterwards"),
+    ],
+)
+def test_gradients_and_buffers_of_a_module_are_results(results, seen, gradient, said):
+    found = results(MODEL.format(seen=seen, gradient=gradient), backward=True)
+    assert found.verdict == ("different" if said else "equal")
+    assert any(said in note for note in found.notes) or not said
+
+
+def test_gradients_of_a_parameter_in_a_global_are_results(results):
+    found = results(
+        """
+import torch
+w = torch.nn.Parameter(torch.ones(8))
+def f(x): return x * w
+def g(x): return (x * w).detach() + 3 * (x * w - (x * w).detach())
+""",
+        backward=True,
+    )
+    assert found.verdict == "different"
+    assert "the gradient of tensor 1 that is reached" in found.notes[0]
+
+
+def test_nested_tensors_are_compared_and_timed(count, target):
+    path = target("""
+import torch
+def f(x): return torch.nested.nested_tensor([x, x[:3]])
+g = f
+""")
+    found = count(f"{path}:f", "eager", f"{path}:g", sizes=(8,), seconds=0.05)[f"{path}:g"]
+    assert found.numerics.verdict == "equal"
+    assert found.timing is not None
+
+
 def test_a_reference_in_float64_says_who_is_nearer_to_the_truth(results):
     text = """
 def f(x):
@@ -337,7 +450,7 @@ def test_where_the_copies_find_no_room_the_times_stand(count, target, monkeypatc
     def no_room(*_):
         raise error
 
-    monkeypatch.setattr(numerics, "compare", no_room)
+    monkeypatch.setattr(agreement, "compare", no_room)
     path = target("def f(x): return x + 1\ng = f")
     found = count(f"{path}:f", "eager", f"{path}:g", sizes=(8,), seconds=0.05)[f"{path}:g"]
     assert found.numerics.verdict == "unknown"
@@ -386,3 +499,92 @@ def test_the_users_random_numbers_gradients_and_settings_are_as_they_were(count,
     path = target("def f(x): return torch.nn.functional.dropout(x)")
     count(f"{path}:f", "eager", "compile:backend=eager", sizes=(8,), seconds=0.01)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    "numbers", ["random.random()", "numpy.random.rand()", "torch.rand(()).item()"]
+)
+def test_random_numbers_of_every_kind_are_the_same_for_all(results, numbers):
+    text = f"import random, numpy\ndef f(x): return x + {numbers}\ng = f\n"
+    assert results(text).verdict == "equal"
+
+
+@pytest.mark.parametrize("numbers", ["random.random()", "numpy.random.rand()"])
+def test_random_numbers_of_every_kind_are_seen_to_be_drawn(results, numbers):
+    text = f"import random, numpy\ndef f(x): return x + {numbers}\n"
+    text += f"def g(x): return x + {numbers} * {numbers}\n"
+    assert results(text).verdict == "random"
+
+
+DIRTY = """
+seen = []
+def f(x):
+    torch.set_default_dtype(torch.float64)
+    torch.use_deterministic_algorithms(True)
+    torch.set_float32_matmul_precision("medium")
+    torch.set_grad_enabled(False)
+    torch.set_autocast_enabled("cpu", True)
+    return x + 1
+def g(x):
+    seen.append((
+        torch.get_default_dtype(), torch.are_deterministic_algorithms_enabled(),
+        torch.get_float32_matmul_precision(), torch.is_grad_enabled(),
+        torch.is_autocast_enabled("cpu"),
+    ))
+    return x + torch.ones(len(x))
+"""
+
+
+@pytest.mark.parametrize("order", ["fg", "gf"])
+def test_what_one_variant_sets_is_not_set_for_another(count, target, order, monkeypatch):
+    import torch
+
+    path = target(DIRTY)
+    first, second = (f"{path}:{name}" for name in order)
+    found = count(f"{path}:f", first, second, sizes=(8,), seconds=0.05)
+    (module,) = [m for m in sys.modules.values() if getattr(m, "__file__", None) == str(path)]
+    assert len(module.seen) > 10
+    assert set(module.seen) == {(torch.float32, False, "highest", True, False)}
+    assert found[second].numerics.verdict == "equal"
+    assert len(found[second].timing.samples_ns) > 0
+
+
+def test_what_a_variant_sets_once_stays_set_for_it(count, target):
+    path = target("""
+calls = {"f": 0, "g": 0}
+def f(x):
+    calls["f"] += 1
+    if calls["f"] == 7:
+        torch.set_default_dtype(torch.float64)
+    wanted = torch.float64 if calls["f"] >= 7 else torch.float32
+    assert torch.get_default_dtype() == wanted, calls
+    return x + 1
+def g(x):
+    assert torch.get_default_dtype() == torch.float32
+    return x + 1
+""")
+    for outcome in count(f"{path}:f", "eager", f"{path}:g", sizes=(8,), seconds=0.05).values():
+        assert "not-timed" not in codes(outcome)
+
+
+# ── interrupted ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("sizes", [(8,), (8, 9)], ids=["one size", "a sweep"])
+@pytest.mark.parametrize("which", ["f", "g"])
+@pytest.mark.parametrize("after", [1, 6, 9, 30], ids=lambda n: f"{n} calls")
+def test_a_keyboard_interrupt_of_the_functions_passes_through_whenever_it_comes(
+    count, target, which, after, sizes
+):
+    path = target(f"""
+calls = dict(f=0, g=0)
+def call(name, x):
+    calls[name] += 1
+    if name == {which!r} and calls[name] == {after}:
+        raise KeyboardInterrupt
+    return x + 1
+def f(x): return call("f", x)
+def g(x): return call("g", x)
+""")
+    with pytest.raises(KeyboardInterrupt):
+        count(f"{path}:f", "eager", f"{path}:g", sizes=sizes, seconds=0.1)

@@ -12,6 +12,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from kernelcount.probes.breaks import BreakWatch
+from kernelcount.settings import Switch
 
 _LIMIT_LOGGER = "torch._dynamo.convert_frame"
 _LIMIT_TEXT = "torch._dynamo hit config."
@@ -169,18 +170,26 @@ def _counted(group: str, name: str) -> int | None:
 
 @contextmanager
 def stance_kept() -> Iterator[None]:
-    """Put the stance of torch.compile back that holds now, whatever stance is set meanwhile.
+    """Put the stance of torch.compile back that holds now, whatever stance is set meanwhile."""
+    switches = stance()
+    before = [get() for get, _ in switches]
+    try:
+        yield
+    finally:
+        for (_, put), value in zip(switches, before, strict=True):
+            put(value)
 
-    torch has no public way to ask for it; where the private one is gone, nothing is put back.
+
+def stance() -> list[Switch]:
+    """How the stance of torch.compile is read and set.
+
+    torch has no public way to ask for it; where the private one is gone, there is none.
     """
     try:
         from torch._dynamo import eval_frame
 
-        stance, put = eval_frame._stance, eval_frame._set_stance
+        put = eval_frame._set_stance
+        eval_frame._stance  # noqa: B018
     except (ImportError, AttributeError):
-        yield
-        return
-    try:
-        yield
-    finally:
-        put(stance)
+        return []
+    return [(lambda: eval_frame._stance, put)]

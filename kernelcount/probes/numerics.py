@@ -1,67 +1,22 @@
-"""Whether a variant computes the same: its results, and what it changed, beside another's.
-
-Tolerances are those of torch.testing.assert_close by dtype (its documentation has the table); a
-unit in the last place (ULP) is the distance of two neighbouring numbers of the dtype.
-"""
+"""Whether a variant computes the same: its results, and what it changed, beside another's."""
 
 from __future__ import annotations
 
+import enum
 import reprlib
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isclose, isnan
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 from kernelcount.model import Numerics
-from kernelcount.nesting import leaves
-
-if TYPE_CHECKING:
-    import torch
-
-TOLERANCES = {
-    "float16": (1e-3, 1e-5),
-    "bfloat16": (1.6e-2, 1e-5),
-    "float32": (1.3e-6, 1e-5),
-    "float64": (1e-7, 1e-7),
-    "complex64": (1.3e-6, 1e-5),
-    "complex128": (1e-7, 1e-7),
-}
-"""Relative and absolute tolerance: torch.testing.assert_close; any other dtype must be equal."""
-
-_INTEGERS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
-
-_PIECE = 1 << 24
-"""Elements that are compared at once: 128 MB of float64, whatever the size of the whole."""
-
+from kernelcount.nesting import Keys
+from kernelcount.probes.elements import TOLERANCES, Pair, is_inexact, pair
+from kernelcount.probes.kept import Results
 
 _NOTHING = "no tensor is returned or changed"
 _CONSUMED = "what it yields is not kept, and so not compared"
-_PLAIN = (bool, str, bytes, type(None))
-
-
-@dataclass(frozen=True)
-class Results:
-    """What a call gave and changed, in copies that no later call can change.
-
-    `names` says of each tensor what it is: a result, or an argument afterwards. `numbers`: Python's
-    own among what it gave, and `others` what else there is of its plain values. `shared`: which of
-    the tensors that it gave lie in the memory of an argument. `consumed`: it gave an iterator,
-    which was followed to its end without keeping anything.
-    """
-
-    tensors: tuple[torch.Tensor, ...]
-    numbers: tuple[complex, ...] = ()
-    shared: tuple[int, ...] = ()
-    others: tuple[bool | str | bytes | None, ...] = ()
-    names: tuple[str, ...] = ()
-    consumed: bool = False
-
-    def name(self, position: int) -> str:
-        """What the tensor at `position` is called where something is said of it."""
-        if position < len(self.names):
-            return self.names[position]
-        return f"result {position + 1}" if len(self.tensors) > 1 else "the result"
 
 
 @dataclass(frozen=True)
@@ -82,19 +37,6 @@ class Found:
         return bool(self.tensors or self.numbers)
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """How two tensors of one shape and dtype differ."""
-
-    equal: bool
-    close: bool
-    absolute: float
-    relative: float
-    ulps: int | None
-    nan: int
-    misplaced: bool
-
-
 def compare(expected: Results, got: Results) -> Found:
     """Hold all that a variant gave against what the first gave, in order.
 
@@ -103,7 +45,7 @@ def compare(expected: Results, got: Results) -> Found:
     """
     found = _tensors(expected, got)
     numerics = found.numerics
-    notes = [*numerics.notes, *_sharing(expected, got)]
+    notes = [*numerics.notes, *_sharing(expected, got), *_untold(expected, got)]
     if unlike := _unlike(expected, got):
         said = replace(numerics, verdict="different", notes=(*notes, unlike))
         return Found(replace(said, differs=numerics.differs or "numbers"))
@@ -125,11 +67,11 @@ def _tensors(expected: Results, got: Results) -> Found:
     """The same of the tensors alone."""
     before, after = len(expected.tensors), len(got.tensors)
     if before != after:
-        said = f"{_so_many(after, 'tensor')} instead of {before or 'none'}"
+        said = _fewer(before, after, "tensor")
         return Found(Numerics("different", 0, notes=(said,), differs="count"))
     if not before:
         return Found(Numerics("nothing", 0, notes=(_CONSUMED if got.consumed else _NOTHING,)))
-    pairs: list[_Pair] = []
+    pairs: list[Pair] = []
     notes: dict[str, None] = {}
     for i, (one, other) in enumerate(zip(expected.tensors, got.tensors, strict=True)):
         for what in ("shape", "dtype", "device"):
@@ -137,12 +79,12 @@ def _tensors(expected: Results, got: Results) -> Found:
             if first != second:
                 said = f"{got.name(i)}: {what} {_plain(second)} instead of {_plain(first)}"
                 return Found(Numerics("different", before, notes=(said,), differs=what))
-        pairs.append(_pair(one, other))
-        notes |= dict.fromkeys(f"{got.name(i)}: {x}" for x in _layout(one, other))
+        pairs.append(pair(one, other))
+        notes |= dict.fromkeys(f"{got.name(i)}: {x}" for x in _layout(expected, got, i))
     return _of_pairs(pairs, notes, got)
 
 
-def _of_pairs(pairs: Sequence[_Pair], notes: dict[str, None], got: Results) -> Found:
+def _of_pairs(pairs: Sequence[Pair], notes: dict[str, None], got: Results) -> Found:
     """What the comparisons of all tensors come to."""
     nan = sum(p.nan for p in pairs)
     misplaced = [i for i, p in enumerate(pairs) if p.misplaced]
@@ -168,15 +110,51 @@ def _of_pairs(pairs: Sequence[_Pair], notes: dict[str, None], got: Results) -> F
 
 
 def _unlike(expected: Results, got: Results) -> str:
-    """The first difference among what is neither tensor nor number; empty where there is none."""
-    if len(expected.numbers) != len(got.numbers):
-        before = len(expected.numbers) or "none"
-        return f"{_so_many(len(got.numbers), 'number')} instead of {before}"
-    if len(expected.others) != len(got.others):
-        return f"{_so_many(len(got.others), 'plain value')} instead of {len(expected.others)}"
+    """The first difference among what is no tensor, but for numbers that may be rounded."""
+    for what, noun in (("numbers", "number"), ("others", "plain value")):
+        before, after = len(getattr(expected, what)), len(getattr(got, what))
+        if before != after:
+            return _fewer(before, after, noun)
+    kinds = zip(expected.numbers, got.numbers, strict=True)
+    unlike = next(((a, b) for a, b in kinds if type(a) is not type(b)), None)
     pairs = zip(expected.others, got.others, strict=True)
-    unlike = next(((a, b) for a, b in pairs if type(a) is not type(b) or a != b), None)
-    return f"{reprlib.repr(unlike[1])} instead of {reprlib.repr(unlike[0])}" if unlike else ""
+    unlike = unlike or next(((a, b) for a, b in pairs if _same(a, b) is False), None)
+    return f"{_shown(unlike[1])} instead of {_shown(unlike[0])}" if unlike else ""
+
+
+def _shown(value: Any) -> str:
+    return f"keys {_shown(value.keys)}" if isinstance(value, Keys) else reprlib.repr(value)
+
+
+def _same(one: Any, other: Any) -> bool | None:
+    """Whether two values are equal and of one type; None: cannot tell."""
+    import torch
+
+    if type(one) is not type(other):
+        return False
+    names = enum.Enum | type | ModuleType | torch.dtype | torch.layout | torch.memory_format
+    if isinstance(one, names):  # there is one of each
+        return one is other
+    if getattr(type(one), "__eq__") is getattr(object, "__eq__"):  # noqa: B009
+        return None
+    try:
+        if one is other:  # it may have changed meanwhile, unless it is one that never does
+            hash(one)
+        return one is other or bool(one == other)
+    except Exception:  # noqa: BLE001  a comparison of the user's own, or one that is no yes or no
+        return None
+
+
+def _untold(expected: Results, got: Results) -> list[str]:
+    """Values that were not compared, by their type."""
+    if len(expected.others) != len(got.others):
+        return []
+    pairs = zip(expected.others, got.others, strict=True)
+    kinds = [type(b).__qualname__ for a, b in pairs if _same(a, b) is None]
+    return [
+        f"{_so_many(kinds.count(kind), 'value')} of type {kind} cannot be compared"
+        for kind in dict.fromkeys(kinds)
+    ]
 
 
 def _far(expected: Sequence[complex], got: Sequence[complex]) -> tuple[int, ...]:
@@ -186,7 +164,14 @@ def _far(expected: Sequence[complex], got: Sequence[complex]) -> tuple[int, ...]
 
 
 def _so_many(count: int, noun: str) -> str:
-    return f"{count or 'no'} {noun}" if count < 2 else f"{count} {noun}s"  # noqa: PLR2004
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _fewer(before: int, after: int, noun: str) -> str:
+    """That there are not as many as in the first."""
+    if not after:
+        return f"{_so_many(before, noun)} in the first and none here"
+    return f"{_so_many(after, noun)} instead of {before or 'none'}"
 
 
 def _is_near(one: complex, other: complex) -> bool:
@@ -208,6 +193,9 @@ def _sharing(expected: Results, got: Results) -> list[str]:
             notes.append(
                 f"{shares} here alone" if i in got.shared else f"{shares} in the first alone"
             )
+    for one, other in sorted({*expected.alike} ^ {*got.alike}):
+        where = "here alone" if (one, other) in got.alike else "in the first alone"
+        notes.append(f"{got.name(other)} shares memory with {got.name(one)} {where}")
     return notes
 
 
@@ -219,140 +207,19 @@ def in_dtypes_of(expected: Results, got: Results) -> Results:
     return replace(got, tensors=tuple(other.to(one.dtype) for one, other in pairs))
 
 
-def kept(result: Any, given: Any, changed: Iterable[tuple[str, torch.Tensor]] = ()) -> Results:
-    """What a call gave, being `given` its arguments, and the tensors that it has `changed`.
-
-    Those come with what they are called.
-    """
-    import torch
-
-    found = list(leaves(result))
-    gave = [leaf for leaf in found if isinstance(leaf, torch.Tensor)]
-    names = [f"result {i + 1}" for i in range(len(gave))] if len(gave) > 1 else ["the result"]
-    others = list(changed)
-    theirs = {_place(leaf) for leaf in leaves(given) if isinstance(leaf, torch.Tensor)} - {None}
-    return Results(
-        tuple(map(_copy, [*gave, *(tensor for _, tensor in others)])),
-        tuple(n for n in found if isinstance(n, int | float | complex) and type(n) is not bool),
-        tuple(i for i, t in enumerate(gave) if _place(t) in theirs),
-        tuple(n for n in found if type(n) in _PLAIN),
-        (*names[: len(gave)], *(name for name, _ in others)),
-        consumed=any(isinstance(leaf, deque) for leaf in found),
-    )
-
-
-def _place(tensor: torch.Tensor) -> int | None:
-    """Where its memory is; None for what has none of its own, such as a sparse tensor."""
-    try:
-        return tensor.untyped_storage().data_ptr() or None
-    except (NotImplementedError, RuntimeError):
-        return None
-
-
-def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    import torch
-
-    tensor = tensor.detach()
-    if tensor.layout is not torch.strided:
-        return tensor.to_dense().clone()
-    copy = torch.empty_strided(
-        tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
-    )
-    return copy.copy_(tensor)
-
-
-def _layout(one: torch.Tensor, other: torch.Tensor) -> list[str]:
+def _layout(expected: Results, got: Results, i: int) -> list[str]:
+    """What is told of a tensor beside its numbers, where that is another."""
+    one, other = expected.tensors[i], got.tensors[i]
+    notes = []
     strides = [
         tuple(s for s, n in zip(t.stride(), t.shape, strict=True) if n > 1) for t in (one, other)
     ]
-    if strides[0] == strides[1]:
-        return []
-    return [f"strides {tuple(other.stride())} instead of {tuple(one.stride())}"]
+    if strides[0] != strides[1]:
+        notes.append(f"strides {tuple(other.stride())} instead of {tuple(one.stride())}")
+    if expected.kind(i) != got.kind(i):
+        notes.append(f"{got.kind(i)} instead of {expected.kind(i)}")
+    return notes
 
 
 def _plain(value: Any) -> str:
     return str(tuple(value) if isinstance(value, tuple) else value).removeprefix("torch.")
-
-
-def _pair(one: torch.Tensor, other: torch.Tensor) -> _Pair:
-    """How two tensors differ, found out piece by piece: both may fill the memory but for little."""
-    pairs = [_of_piece(*piece) for piece in _pieces(one, other)]
-    ulps = [p.ulps for p in pairs if p.ulps is not None]
-    return _Pair(
-        all(p.equal for p in pairs),
-        all(p.close for p in pairs),
-        max(p.absolute for p in pairs),
-        max(p.relative for p in pairs),
-        max(ulps, default=None),
-        sum(p.nan for p in pairs),
-        any(p.misplaced for p in pairs),
-    )
-
-
-def _pieces(one: torch.Tensor, other: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Views of at most `_PIECE` elements; halves of the longest dimension."""
-    if one.numel() <= _PIECE:
-        yield one, other
-        return
-    longest = max(range(one.dim()), key=lambda dim: one.shape[dim])
-    for halves in zip(one.chunk(2, longest), other.chunk(2, longest), strict=True):
-        yield from _pieces(*halves)
-
-
-def _of_piece(one: torch.Tensor, other: torch.Tensor) -> _Pair:
-    import torch
-
-    nan = (one.isnan() & other.isnan()) if is_inexact(one) else torch.zeros((), dtype=torch.bool)
-    same = one == other
-    if bool(same.all()):
-        return _Pair(True, True, 0.0, 0.0, 0 if one.is_floating_point() else None, 0, False)
-    if bool((same | nan).all()):
-        return _Pair(True, True, 0.0, 0.0, 0, int(nan.sum()), False)
-    if not is_inexact(one):
-        first, second = one.to(torch.float64), other.to(torch.float64)
-        return _Pair(False, False, float((first - second).abs().max()), 1.0, None, 0, False)
-    finite = one.isfinite() & other.isfinite()
-    misplaced = not bool((finite | same | nan).all())
-    wide = torch.complex128 if one.is_complex() else torch.float64
-    first, second = one[finite].to(wide), other[finite].to(wide)
-    away = (first - second).abs()
-    relative, absolute = TOLERANCES.get(_plain(one.dtype), (0.0, 0.0))
-    close = bool((away <= absolute + relative * first.abs()).all()) and not misplaced
-    size = first.abs().clamp(min=torch.finfo(wide).tiny)
-    return _Pair(
-        False,
-        close,
-        float(away.max()) if away.numel() else 0.0,
-        float((away / size).max()) if away.numel() else 0.0,
-        _ulps(one[finite], other[finite]),
-        int(nan.sum()),
-        misplaced,
-    )
-
-
-def is_inexact(tensor: torch.Tensor) -> bool:
-    """Whether its numbers are rounded."""
-    return bool(tensor.is_floating_point() or tensor.is_complex())
-
-
-def _ulps(one: torch.Tensor, other: torch.Tensor) -> int | None:
-    """The largest number of steps between neighbours; None for a dtype that has none.
-
-    Floats of one sign are in the order of their bits read as integers (IEEE 754).
-    """
-    import torch
-
-    name = _INTEGERS.get(one.element_size())
-    if not one.is_floating_point() or name is None or not one.numel():
-        return None
-    first, second = (_steps(t, getattr(torch, name)) for t in (one, other))
-    return int((first - second).abs().max())
-
-
-def _steps(tensor: torch.Tensor, integer: torch.dtype) -> torch.Tensor:
-    """Integers in the order of the floats, zero for zero of either sign."""
-    import torch
-
-    bits = tensor.contiguous().view(integer)
-    magnitude = (bits & torch.iinfo(integer).max).to(torch.int64)
-    return torch.where(bits < 0, -magnitude, magnitude)

@@ -1,10 +1,19 @@
-"""Random numbers: the same ones for each variant, and whether any are drawn."""
+"""Random numbers: the same ones for each variant, and whether any are drawn.
+
+Of torch, of Python's ``random``, and of NumPy where that is imported.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import random
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+from kernelcount.settings import generators
+
+_NUMPYS = 2**32  # seeds that NumPy takes
 
 
 @contextmanager
@@ -15,30 +24,26 @@ def fixed(seed: int) -> Iterator[Callable[[], bool]]:
     """
     import torch
 
-    before = _states()
+    known = list(generators())
+    before = [get() for get, _ in known]
     torch.manual_seed(seed)
-    started = _states()
+    random.seed(seed)
+    numpy = getattr(sys.modules.get("numpy"), "random", None)
+    if numpy is not None:
+        numpy.seed(seed % _NUMPYS)
+    started = [get() for get, _ in known]
     try:
         yield lambda: any(
-            not torch.equal(now, then) for now, then in zip(_states(), started, strict=False)
+            not _same(get(), then) for (get, _), then in zip(known, started, strict=True)
         )
     finally:
-        _put(before)
+        for (_, put), state in zip(known, before, strict=True):
+            put(state)
 
 
-def _states() -> list[Any]:
-    """Of torch's default generators: the CPU's, and those of the GPUs that are in use."""
-    import torch
-
-    states = [torch.get_rng_state()]
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        states += torch.cuda.get_rng_state_all()
-    return states
-
-
-def _put(states: list[Any]) -> None:
-    import torch
-
-    torch.set_rng_state(states[0])
-    if len(states) > 1:
-        torch.cuda.set_rng_state_all(states[1:])
+def _same(one: Any, other: Any) -> bool:
+    """Whether two states of one generator are: tensors, arrays, numbers, and sequences of them."""
+    if isinstance(one, Sequence) and not isinstance(one, str):
+        return len(one) == len(other) and all(map(_same, one, other))
+    equal: Any = one == other
+    return bool(equal.all()) if hasattr(equal, "all") else bool(equal)

@@ -1,8 +1,11 @@
 """How long a call takes, without a profiler: several candidates in turn, until that is precise.
 
-What disturbs a machine comes and goes, so the candidates take turns, and each turn ends with the
-one that the turn before began with (A B, B A). The batch of a turn is long enough for the cost of
-its two synchronisations to be lost in it.
+What disturbs a machine comes and goes, so the candidates take turns. Who goes first, and after
+whom, has a bearing on the time (caches, the clock, what was done between turns), so the order
+changes from turn to turn by a design that is balanced for such effects: E. J. Williams,
+"Experimental designs balanced for the estimation of residual effects of treatments", Australian
+Journal of Scientific Research A2, 1949. The batch of a turn is long enough for the cost of its two
+synchronisations to be lost in it.
 """
 
 from __future__ import annotations
@@ -28,6 +31,11 @@ waited for a compile of seconds runs at 345 MHz instead of 1,980 (measured on an
 
 _LONG = 1e9  # nanoseconds: whatever loads a kernel is quicker than this
 
+_BRIEF = 5e6
+"""Nanoseconds of a call to which it matters that others ran before: a shorter one is made once,
+untimed, before its batch. The first call after others' finds other things in the caches: of ``mul``
+and ``relu`` on a CPU it took 1 to 2 µs more than the next, which is lost in so long a call."""
+
 _LARGEST = 10_000  # calls in a batch
 
 
@@ -35,7 +43,8 @@ _LARGEST = 10_000  # calls in a batch
 class Candidate:
     """What is to be timed: `calls` are made in rotation; `during` holds round each batch.
 
-    `between` makes the arguments of a call ready, where a call changes them.
+    `between` makes the arguments of a call ready, where a call changes them. `brief`: whether a
+    call is so short that one goes before each batch, untimed.
     """
 
     name: str
@@ -44,6 +53,7 @@ class Candidate:
     between: Callable[[], object] | None = None
     samples: list[float] = field(default_factory=list)
     batch: int = 1
+    brief: bool = False
     failed: BaseException | None = None
 
 
@@ -63,13 +73,31 @@ def in_turn(candidates: Sequence[Candidate], device: Device, seconds: float) -> 
             candidate.batch = 1
         return
     _warm_up(candidates, device, until)
-    order = list(candidates)
     while True:
-        for candidate in order:
-            candidate.samples.append(turn(candidate, device))
-        order.reverse()
-        if _precise(candidates) or time.monotonic() > until:
+        for order in orders(len(candidates)):
+            if len(order) > 2:  # noqa: PLR2004  as `orders` has it
+                turn(candidates[order[0]], device)
+            for i in order:
+                candidates[i].samples.append(turn(candidates[i], device))
+            if time.monotonic() > until:
+                return
+        if _precise(candidates):
             return
+
+
+def orders(n: int) -> list[list[int]]:
+    """The orders of `n` candidates in turns that are balanced together.
+
+    Each stands at every place, and after every other, equally often: once in n turns, where n is
+    even, twice in 2n turns where it is odd. For two (A B, B A) each follows itself as often, too,
+    from one turn to the next. Three and more do so where each turn begins with an untimed batch of
+    the one that is first.
+    """
+    zigzag = [(i + 1) // 2 if i % 2 else (n - i // 2) % n for i in range(n)]  # 0, 1, n-1, 2, n-2
+    rows = [[(i + k) % n for i in zigzag] for k in range(n)]
+    if n % 2 == 0 or n == 1:
+        return rows
+    return [order for row in rows for order in (row, row[::-1])]
 
 
 def shares(variants: int) -> float:
@@ -80,7 +108,11 @@ def shares(variants: int) -> float:
 def enough(candidates: Sequence[Candidate]) -> float:
     """Seconds in which all of them have their turns, often enough for a verdict."""
     turns = 2 + _STEADY + noise.FEWEST  # to find the batch, to warm up, to be timed
-    return turns * sum(median(c.samples) * c.batch for c in candidates) / 1e9
+    n = len(candidates)
+    untimed = noise.FEWEST / n if n > 2 else 0  # noqa: PLR2004  of each one, as `in_turn` has it
+    return (
+        (turns + untimed) * sum(median(c.samples) * (c.batch + c.brief) for c in candidates) / 1e9
+    )
 
 
 def _size(candidate: Candidate, device: Device, empty: float) -> float:
@@ -89,6 +121,7 @@ def _size(candidate: Candidate, device: Device, empty: float) -> float:
     once = turn(candidate, device)
     if once < _LONG:
         once = min(once, turn(candidate, device))  # the first call may load a kernel
+    candidate.brief = once < _BRIEF
     if candidate.between is None:
         candidate.batch = max(1, min(_LARGEST, ceil(wanted / max(once, 1.0))))
     return once
@@ -112,6 +145,8 @@ def turn(candidate: Candidate, device: Device) -> float:
     calls = list(islice(cycle(candidate.calls), candidate.batch))
     try:
         with candidate.during():
+            if candidate.brief:
+                device.time(candidate.calls[-1:], candidate.between)  # then come those of the batch
             return device.time(calls, candidate.between) / candidate.batch
     except BaseException as error:
         candidate.failed = error

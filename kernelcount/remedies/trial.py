@@ -11,9 +11,10 @@ from kernelcount.errors import KernelcountError
 from kernelcount.memory import is_out_of_memory
 from kernelcount.model import Capture, Numerics, Remedy, Speed, Timing
 from kernelcount.probes import timing
+from kernelcount.probes.agreement import beside
 from kernelcount.probes.compiler import stance_kept
 from kernelcount.remedies.facts import Attempt, Facts
-from kernelcount.together import Running, beside
+from kernelcount.together import Running
 
 
 def measure(name: str, facts: Facts, attempt: AbstractContextManager[Attempt]) -> Remedy:

@@ -31,6 +31,12 @@ COLUMNS = (
     "transfers",
     "paper_kernels",
     "notes",
+    "call_time_ns",
+    "speedup",
+    "speed_verdict",
+    "result_verdict",
+    "max_abs",
+    "peak_memory",
 )
 
 _FORMULA = ("=", "+", "-", "@")
@@ -58,6 +64,10 @@ def _line(command: str, f: Figures, size: int | None) -> list[str]:
         "generated": f.paper.generated if f.paper else f.generated,
         "transfers": f.modelled.transfers if f.modelled else None,
         "paper_kernels": f.beside.kernels if f.beside else None,
+        "speedup": f.speed.ratio if f.speed else None,
+        "speed_verdict": f.speed.verdict if f.speed else None,
+        "result_verdict": f.numerics.verdict if f.numerics else None,
+        "max_abs": f.numerics.max_abs if f.numerics else None,
         "reason": None if f.reason is None else as_text(" ".join(f.reason.split())),
         "complete": _truth(f.capture.complete if f.capture else None),
         "stable": _truth(f.capture.stable if f.capture else None),

@@ -259,12 +259,14 @@ class Line:
     """One figure of every variant, ready to be shown.
 
     `remark` stands beside it where there is room; one to be `kept` stands below it otherwise.
+    `of_each`: the parts of the remark by column, where it is made of such.
     """
 
     label: str
     cells: tuple[str, ...]
     remark: str = ""
     kept: bool = False
+    of_each: tuple[str, ...] = ()
 
 
 # Label, attribute, and whether the line is shown although every variant has a zero there.
@@ -340,10 +342,11 @@ def _of_results(entries: Sequence[Figures]) -> list[Line]:
     base, *others = entries
     lines = []
     if any(e.numerics for e in others):
-        odd = {e.title: said for e in others if (said := _of_result(e.numerics))}
-        alone = len(others) == 1
-        remark = "; ".join(said if alone else f"{name}: {said}" for name, said in odd.items())
-        lines.append(Line("result", ("", *map(_result, others)), remark, kept=True))
+        odd = [_of_result(e.numerics) for e in others]
+        if len(others) > 1:
+            odd = [said and f"{e.title}: {said}" for e, said in zip(others, odd, strict=True)]
+        remark = "; ".join(filter(None, odd))
+        lines.append(Line("result", ("", *map(_result, others)), remark, True, ("", *odd)))
     away = [e.numerics.error if e.numerics else None for e in entries]
     known = (e.numerics.base_error for e in others if e.numerics and e.numerics.error is not None)
     away[0] = next(known, away[0])

@@ -13,6 +13,8 @@ from kernelcount.render.wording import caption, clean
 _COMPILES = "compile"
 _ERROR = "error"
 _NO_HELP = "No remedy helped."
+_NOT_KNOWN = "Whether any remedy helps is not known."
+_NONE_KNOWN = "No remedy is known to help."
 _NONE_TRIED = "No remedy could be tried."
 
 _PLAIN = (
@@ -50,6 +52,8 @@ def closing(entries: Sequence[Figures]) -> str:
     if not every or any(e.on_cpu for e in entries):
         return ""
     helped = [r.name for r in every if r.helped]
+    if not helped and any(r.status == "tried" and r.speed is None for r in every):
+        return ""  # what comes next depends on it
     plain = [name for name in helped if not name.startswith(_COMPILES)]
     said = [_PLAIN if plain else _COMPILED if helped else _NEITHER]
     least = paper.floor(entries)
@@ -62,7 +66,7 @@ def closing(entries: Sequence[Figures]) -> str:
 def _of(entry: Figures) -> Tried:
     remedies = entry.capture.remedies if entry.capture else ()
     done = sorted((r for r in remedies if r.status == "tried"), key=_gain, reverse=True)
-    rest = [] if any(r.helped for r in done) else [_NO_HELP if done else _NONE_TRIED]
+    rest = [] if any(r.helped for r in done) else [_without_help(done)]
     rows = tuple((clean(r.name), compared(r.speed) or "unknown", _cost(r.numerics)) for r in done)
     if any(cost.startswith(_ERROR) for *_, cost in rows):
         rest.append("Errors are relative to the largest result, against float64.")
@@ -71,6 +75,14 @@ def _of(entry: Figures) -> Tried:
     why_not = _grouped([r for r in remedies if r.status == "not tried"], "not tried")
     why_not += [_off_tensor_cores(r.rows) for r in remedies if r.rows]
     return Tried(clean(entry.name), rows, tuple(rest), tuple(why_not))
+
+
+def _without_help(done: Sequence[Remedy]) -> str:
+    """What is to be said where none is known to help."""
+    if not done:
+        return _NONE_TRIED
+    unknown = [r for r in done if r.speed is None]
+    return _NO_HELP if not unknown else _NOT_KNOWN if len(unknown) == len(done) else _NONE_KNOWN
 
 
 def _gain(remedy: Remedy) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from kernelcount.model import Report
 from kernelcount.render import listing, remedies, sheet, sweep, syncs
@@ -173,8 +174,15 @@ def _figures(entries: Sequence[Figures], page: Page) -> list[Line]:
         shown += [_BLANK] if shown else []
         shown += [] if alone else [((f"  {head}", "bold"),)]
         for cut, line in zip(table, lines, strict=True):
-            shown += _remarked(cut, line, page)
+            shown += _remarked(cut, _part(line, chosen), page)
     return shown
+
+
+def _part(line: Figure, chosen: slice) -> Figure:
+    """A line with the remark on these columns; one on them all stands with the first ones."""
+    if line.of_each:
+        return replace(line, remark="; ".join(filter(None, line.of_each[chosen])))
+    return replace(line, remark="") if line.kept and chosen.start else line
 
 
 def _remarked(text: str, line: Figure, page: Page) -> list[Line]:

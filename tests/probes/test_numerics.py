@@ -1,13 +1,18 @@
 """Whether results are the same, and how far they are apart where they are not."""
 
-from collections import OrderedDict
+import copy
+import enum
+from collections import OrderedDict, deque
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 
+import numpy
 import pytest
 import torch
 
-from kernelcount.probes import numerics
-from kernelcount.probes.numerics import Results, kept
+from kernelcount.probes import elements, numerics
+from kernelcount.probes.kept import Results, kept
 from kernelcount.probes.randomness import fixed
 
 NAN, INF = float("nan"), float("inf")
@@ -56,10 +61,10 @@ def test_zero_of_either_sign_is_the_same_and_its_neighbours_are_two_apart():
     assert compare([tiny], [-tiny]).ulps == 2
 
 
-@pytest.mark.parametrize("name", numerics.TOLERANCES)
+@pytest.mark.parametrize("name", elements.TOLERANCES)
 def test_tolerances_are_those_of_torch_testing(name):
     dtype = getattr(torch, name)
-    relative, absolute = numerics.TOLERANCES[name]
+    relative, absolute = elements.TOLERANCES[name]
     one = torch.ones((), dtype=dtype) * 100
     for factor, close in ((0.5, True), (3.0, False)):
         other = one * (1 + factor * relative) + factor * absolute
@@ -202,7 +207,7 @@ def test_numbers_that_agree_are_told_of_and_are_no_pass():
 
 
 def test_large_results_are_compared_piece_by_piece(monkeypatch):
-    monkeypatch.setattr(numerics, "_PIECE", 7)
+    monkeypatch.setattr(elements, "PIECE", 7)
     one = torch.arange(60.0).reshape(3, 20).t()
     other = one.clone()
     other[19, 2] += 5
@@ -225,3 +230,120 @@ def test_the_same_random_numbers_come_each_time_and_the_users_go_on_as_before():
             assert draws()
     assert torch.equal(*drawn)
     assert torch.equal(torch.rand(3), expected)
+
+
+# ── what is no plain tensor of floats ────────────────────────────────────────────────────────────
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Holder:
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+
+X = t(1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"a": X}, {"b": X}),
+        ((X, 1), (X, 1.0)),
+        ((X, numpy.ones(3)), (X, numpy.zeros(3))),
+        ((X, numpy.ones(3)), (X, torch.ones(3).double())),
+        ((X, Colour.RED), (X, Colour.BLUE)),
+        ((X, torch.float32), (X, torch.float64)),
+        ((X, torch.device("cpu")), (X, torch.device("meta"))),
+        ((X, Decimal("1.1")), (X, Decimal("1.2"))),
+        ((X, Fraction(1, 2)), (X, Fraction(1, 3))),
+        ((X, range(3)), (X, range(4))),
+        ((X, slice(3)), (X, slice(4))),
+        ((X, int), (X, float)),
+        ((X, bytearray(b"a")), (X, bytearray(b"b"))),
+        ((X, deque([1])), (X, deque([2]))),
+        ((X, Holder(X)), (X, None)),
+    ],
+    ids=lambda v: repr(v)[:40],
+)
+def test_whatever_stands_beside_an_equal_tensor_is_compared(one, other):
+    assert compare_results(kept(one, ()), kept(copy.deepcopy(one), ())).verdict == "equal"
+    found = compare_results(kept(one, ()), kept(other, ()))
+    assert found.verdict == "different"
+    assert found.differs in ("numbers", "values", "count")
+
+
+def test_what_cannot_be_compared_is_said():
+    found = compare_results(kept((X, Holder(X)), ()), kept((X, Holder(X + 1)), ()))
+    assert found.notes == ("1 value of type Holder cannot be compared",)
+
+
+def test_mappings_are_held_against_each_other_by_their_keys():
+    one, other = {"a": t(1.0), "b": t(2.0)}, {"b": t(2.0), "a": t(1.0)}
+    assert compare_results(kept(one, ()), kept(other, ())).verdict == "equal"
+    swapped = {"b": t(1.0), "a": t(2.0)}
+    assert compare_results(kept(one, ()), kept(swapped, ())).verdict == "different"
+
+
+def test_none_of_something_is_said_in_words():
+    def said(one, other):
+        return compare_results(kept(one, ()), kept(other, ())).notes[-1]
+
+    assert said((X, 1), X) == "1 number in the first and none here"
+    assert said(X, (X, "a")) == "1 plain value instead of none"
+    assert said((X, X + 1), ()) == "2 tensors in the first and none here"
+
+
+def test_a_deque_is_no_generator():
+    found = compare_results(kept(deque([X]), ()), kept(deque([X]), ()))
+    assert (found.verdict, found.tensors) == ("equal", 1)
+
+
+def test_complex_numbers_have_nan_in_the_same_part():
+    one, other = (t(complex(*parts), dtype=torch.complex64) for parts in ((1, NAN), (NAN, 1)))
+    assert verdict(one, one) == "equal"
+    assert verdict(one, other) == "different"
+    assert verdict(one, t(complex(2, NAN), dtype=torch.complex64)) == "different"
+
+
+def test_large_integers_are_one_apart():
+    found = compare([t(2**60, dtype=torch.int64)], [t(2**60 + 1, dtype=torch.int64)])
+    assert (found.verdict, found.max_abs) == ("different", 1.0)
+    ends = (torch.iinfo(torch.int64).min, torch.iinfo(torch.int64).max)
+    first, last = (t(end, dtype=torch.int64) for end in ends)
+    assert compare([first], [last]).max_abs == 2.0**64
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_float8_is_compared(dtype):
+    one, other = t(1.0, 2.0).to(dtype), t(1.0, 3.0).to(dtype)
+    assert verdict(one, one.clone()) == "equal"
+    found = compare([one], [other])
+    assert (found.verdict, found.max_abs) == ("different", 1.0)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_nested_tensors_are_compared_part_by_part():
+    def nested(last):
+        return torch.nested.nested_tensor([t(1.0), t(2.0, last)])
+
+    assert compare_results(kept(nested(3.0), ()), kept(nested(3.0), ())).verdict == "equal"
+    assert compare_results(kept(nested(3.0), ()), kept(nested(4.0), ())).verdict == "different"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        (X, X.to_sparse(), "the result: Tensor (sparse_coo) instead of Tensor"),
+        (X, torch.nn.Parameter(X), "the result: Parameter that requires grad instead of Tensor"),
+        (X, X.clone().requires_grad_(), "the result: Tensor that requires grad instead of Tensor"),
+        ((X, X.clone()), (X, X), "result 2 shares memory with result 1 here alone"),
+    ],
+    ids=["sparse", "Parameter", "gradient", "shared"],
+)
+def test_another_kind_of_tensor_with_the_same_numbers_is_told(one, other, said):
+    found = compare_results(kept(one, ()), kept(other, ()))
+    assert (found.verdict, found.notes) == ("equal", (said,))

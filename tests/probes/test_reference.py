@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from kernelcount.probes.numerics import Results, compare
-from kernelcount.probes.reference import NONE, doubled, judged
+from kernelcount.probes.kept import Results
+from kernelcount.probes.numerics import compare
+from kernelcount.probes.reference import NONE, doubled, in_float64, judged
 
 NAN = float("nan")
 
@@ -20,17 +21,77 @@ def results(*values, names=()):
     return Results(tensors, numbers, (), others, names)
 
 
-def judge(expected, got, exact):
+def judge(expected, got, exact, again=None):
     found = compare(expected, got)
-    return judged(found, exact, expected, got)
+    return judged(found, exact, expected, got, again)
 
 
-def test_rounding_of_bf16_is_not_called_wrong_where_numbers_cancel():
-    exact = results(t(1.0, 1e-4, dtype=torch.float64))
-    first, other = (results(t(1.0, v, dtype=torch.bfloat16)) for v in (4e-4, -2e-4))
-    assert compare(first, other).numerics.verdict == "different"
-    said = judge(first, other, exact)
-    assert (said.verdict, said.differs) == ("close", None)
+def cancelling(nudge=None):
+    """``1.0`` beside ``1.0001 - 1.0`` in float64."""
+    one, more = t(1.0).double(), torch.tensor([1.0001], dtype=torch.float64)
+    for x in (one, more):
+        if nudge is not None:
+            nudge.move(x)
+    return results(torch.cat([one, more - one]))
+
+
+@pytest.mark.parametrize(("other", "verdict"), [(-2e-4, "close"), (0.1, "different")])
+def test_rounding_of_bf16_is_not_called_wrong_where_numbers_cancel(other, verdict):
+    first, own = (results(t(1.0, v, dtype=torch.bfloat16)) for v in (4e-4, other))
+    assert compare(first, own).numerics.verdict == "different"
+    said = judge(first, own, cancelling(), cancelling)
+    assert (said.verdict, said.differs) == (verdict, None if verdict == "close" else "values")
+
+
+def test_without_cancellation_the_same_distance_is_no_rounding():
+    exact = results(t(1.0, 1e-4).double())
+
+    def again(nudge):
+        moved = t(1.0, 1e-4).double()
+        nudge.move(moved)
+        return results(moved)
+
+    first, own = (results(t(1.0, v, dtype=torch.bfloat16)) for v in (1e-4, -2e-4))
+    assert judge(first, own, exact, again).verdict == "different"
+
+
+@pytest.mark.parametrize("large", [1e6, -1e9, torch.finfo(torch.float32).min])
+def test_a_large_number_beside_them_excuses_no_others(large):
+    exact = results(t(1.0, 2.0, large).double())
+    first, own = results(t(1.0, 2.0, large)), results(t(1.5, 2.5, large))
+    assert judge(first, own, exact, lambda _: exact).verdict == "different"
+
+
+def test_a_first_variant_that_is_far_off_excuses_nothing():
+    exact = results(t(1.0, 2.0).double())
+    first, own = results(t(1.5, 2.5)), results(t(1.4, 2.4))
+    assert judge(first, own, exact, lambda _: exact).verdict == "different"
+
+
+def test_what_the_first_variant_computes_in_tf32_the_others_may():
+    exact = results(t(1.0, 2.0).double())
+    first, own = results(t(1.0004, 2.0)), results(t(0.9991, 2.0))
+    assert judge(first, own, exact, lambda _: exact).verdict == "close"
+    assert judge(results(t(1.0, 2.0)), own, exact, lambda _: exact).verdict == "different"
+
+
+def test_a_step_of_float8_is_rounding():
+    exact = results(t(1.05, 8.0).double())
+    first, own = (results(t(v, 8.0).to(torch.float8_e4m3fn)) for v in (1.0, 1.125))
+    assert judge(first, own, exact, lambda _: exact).verdict == "close"
+    worse = results(t(1.5, 8.0).to(torch.float8_e4m3fn))
+    assert judge(first, worse, exact, lambda _: exact).verdict == "different"
+
+
+def test_what_a_function_reaches_is_in_float64_meanwhile_and_as_it_was_afterwards():
+    weight = torch.nn.Parameter(t(1.0, 2.0))
+    weight.grad = t(3.0, 4.0)
+    gradient, place, version = weight.grad, weight.data_ptr(), weight._version
+    with in_float64([weight]):
+        assert (weight.dtype, weight.grad) == (torch.float64, None)
+        weight.sum().backward()
+    assert (weight.dtype, weight.data_ptr(), weight._version) == (torch.float32, place, version)
+    assert weight.grad is gradient
 
 
 def test_what_is_further_from_the_truth_than_it_may_be_stays_different():

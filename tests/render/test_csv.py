@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from io import StringIO
 
 import pytest
 
-from kernelcount.model import Note, Unmeasured
+from kernelcount.model import Note, Numerics, Run, Speed, Timing, Unmeasured
 from kernelcount.render import render
+from kernelcount.render.csv import COLUMNS
 
 from . import samples
 
@@ -19,13 +21,13 @@ def test_each_variant_at_each_size_is_a_line():
     assert (
         screen
         == """\
-command,name,size,status,reason,kernels,copies,fills,launches,graph_launches,kernel_time_ns,busy_ns,complete,stable,aten,generated,basis,at_least,transfers,paper_kernels,notes
-run,eager,100,measured,,2,0,0,2,0,2315,2315,true,true,,,measured,,,,
-run,compile,100,measured,,1,0,0,1,0,1365,1365,true,true,,,measured,,,,
-run,eager,1000000,measured,,2,0,0,2,0,5556,5556,true,true,,,measured,,,,
-run,compile,1000000,measured,,1,0,0,1,0,3276,3276,true,true,,,measured,,,,
-run,eager,100000000,measured,,2,0,0,2,0,463000,463000,true,true,,,measured,,,,
-run,compile,100000000,measured,,1,0,0,1,0,273000,273000,true,true,,,measured,,,,
+command,name,size,status,reason,kernels,copies,fills,launches,graph_launches,kernel_time_ns,busy_ns,complete,stable,aten,generated,basis,at_least,transfers,paper_kernels,notes,call_time_ns,speedup,speed_verdict,result_verdict,max_abs,peak_memory
+run,eager,100,measured,,2,0,0,2,0,2315,2315,true,true,,,measured,,,,,,,,,,
+run,compile,100,measured,,1,0,0,1,0,1365,1365,true,true,,,measured,,,,,,,,,,
+run,eager,1000000,measured,,2,0,0,2,0,5556,5556,true,true,,,measured,,,,,,,,,,
+run,compile,1000000,measured,,1,0,0,1,0,3276,3276,true,true,,,measured,,,,,,,,,,
+run,eager,100000000,measured,,2,0,0,2,0,463000,463000,true,true,,,measured,,,,,,,,,,
+run,compile,100000000,measured,,1,0,0,1,0,273000,273000,true,true,,,measured,,,,,,,,,,
 """
     )
 
@@ -35,9 +37,9 @@ def test_cpu_operations_leave_the_gpu_columns_empty():
     assert (
         screen
         == """\
-command,name,size,status,reason,kernels,copies,fills,launches,graph_launches,kernel_time_ns,busy_ns,complete,stable,aten,generated,basis,at_least,transfers,paper_kernels,notes
-run,eager,100000000,measured,,,,,,,,,true,true,2,0,measured,,,,
-run,compile,100000000,measured,,,,,,,,,true,true,0,1,measured,,,,
+command,name,size,status,reason,kernels,copies,fills,launches,graph_launches,kernel_time_ns,busy_ns,complete,stable,aten,generated,basis,at_least,transfers,paper_kernels,notes,call_time_ns,speedup,speed_verdict,result_verdict,max_abs,peak_memory
+run,eager,100000000,measured,,,,,,,,,true,true,2,0,measured,,,,,,,,,,
+run,compile,100000000,measured,,,,,,,,,true,true,0,1,measured,,,,,,,,,,
 """
     )
 
@@ -47,8 +49,8 @@ def test_an_unknown_figure_is_an_empty_cell():
     assert (
         screen
         == """\
-command,name,size,status,reason,kernels,copies,fills,launches,graph_launches,kernel_time_ns,busy_ns,complete,stable,aten,generated,basis,at_least,transfers,paper_kernels,notes
-read,lost.json,,unmeasured,"2 launches, 1 kernel record (the profiler lost one)",1,,,2,0,25000,25000,false,,,,measured,,,,
+command,name,size,status,reason,kernels,copies,fills,launches,graph_launches,kernel_time_ns,busy_ns,complete,stable,aten,generated,basis,at_least,transfers,paper_kernels,notes,call_time_ns,speedup,speed_verdict,result_verdict,max_abs,peak_memory
+read,lost.json,,unmeasured,"2 launches, 1 kernel record (the profiler lost one)",1,,,2,0,25000,25000,false,,,,measured,,,,,,,,,,
 """
     )
 
@@ -73,4 +75,32 @@ def test_a_name_never_breaks_a_line_in_two():
 
 def test_the_codes_of_notes_stand_in_one_cell():
     report = samples.read_report(samples.capture("x", notes=(Note("b", "1"), Note("a", "2"))))
-    assert render(report, format="csv").endswith(",b a\n")
+    assert render(report, format="csv").endswith(",b a,,,,,,\n")
+
+
+def test_times_results_and_memory_stand_behind_the_columns_that_were_there_before():
+    names = ("eager", "compile")
+    eager, other = (
+        replace(c, timing=Timing(samples, 1, names), peak_memory=memory)
+        for c, samples, memory in (
+            (samples.eager(), (30.0, 31.0, 35.0), 4096),
+            (samples.compiled(), (10.0, 10.5), 0),
+        )
+    )
+    other = replace(other, numerics=Numerics("close", 1, 0.25))
+    run = Run((eager, other), speeds=(None, Speed(3.0, 2.9, 3.1, "faster")))
+    report = replace(samples.run_report(eager, other), runs=(run,))
+    first, second = csv.reader(StringIO(render(report, format="csv").partition("\n")[2]))
+    assert first[-6:] == ["31.0", "", "", "", "", "4096"]
+    assert second[-6:] == ["10.25", "3.0", "faster", "close", "0.25", "0"]
+    assert COLUMNS[20:] == (
+        "notes", "call_time_ns", "speedup", "speed_verdict", "result_verdict", "max_abs",
+        "peak_memory",
+    )  # fmt: skip
+
+
+def test_how_far_values_of_another_shape_are_apart_is_no_figure():
+    other = replace(samples.compiled(), numerics=Numerics("different", 1, None, differs="shape"))
+    report = samples.run_report(samples.eager(), other)
+    *_, line = csv.DictReader(StringIO(render(report, format="csv")))
+    assert (line["result_verdict"], line["max_abs"]) == ("different", "")

@@ -253,4 +253,4 @@ def test_markdown_and_csv_have_the_transfers_too():
         as_measured(), format="markdown"
     )
     lines = render(as_measured(), format="csv").splitlines()
-    assert lines[1].endswith(",measured,,5.0,2,")
+    assert lines[1].endswith(",measured,,5.0,2,,,,,,,")

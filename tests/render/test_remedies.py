@@ -102,6 +102,24 @@ def test_what_spoils_a_remedy_is_said_and_an_unknown_gain_is_called_so():
     assert "compile: timed too seldom to tell." in text
 
 
+UNKNOWN = [Remedy(n, "tried", "timed too seldom to tell") for n in ("bf16", "CUDA graph")]
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_where_no_gain_is_known_it_is_not_said_that_none_helps(form):
+    text = said(*UNKNOWN, form=form)
+    assert "Whether any remedy helps is not known." in text
+    assert "No remedy" not in text
+    assert "Next is" not in text
+
+
+def test_where_one_gain_is_unknown_and_no_other_helps_both_is_said():
+    text = said(COMPILED, UNKNOWN[0])
+    assert "No remedy is known to help." in text
+    assert "Next is" not in text
+    assert "No remedy" not in said(UNKNOWN[0], GRAPH)
+
+
 def test_of_the_cpu_nothing_is_said_of_triton_or_cuda():
     eager, other = samples.on_cpu().outcomes
     whole = samples.run_report(replace(eager, remedies=(COMPILED,)), other, environment=samples.CPU)

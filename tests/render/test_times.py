@@ -144,6 +144,40 @@ def test_what_is_odd_of_results_is_never_left_out_for_want_of_room():
             assert len(outcomes) == 2 or f"{other.name}: {odd}" in text
 
 
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_what_is_odd_of_a_result_stands_once_under_the_column_that_it_is_about(n, width):
+    whole = report(469, 280, "faster")
+    eager, compiled = whole.runs[0].outcomes
+    others = [
+        replace(compiled, name=f"m:g{i}", numerics=Numerics("equal", 1, notes=(f"odd {i}",)))
+        for i in range(n)
+    ]
+    run = replace(
+        whole.runs[0], outcomes=(eager, *others), speeds=(), besides=(), verdicts=(), fusions=()
+    )
+    text = render(replace(whole, runs=(run,)), format="table", width=width)
+    names = [other.name for other in others]
+    for i in range(n):
+        assert text.count(f"odd {i}") == 1
+        before = [line.split() for line in text[: text.index(f"odd {i}")].splitlines()]
+        heads = [words for words in before if words and {*words} <= {"eager", *names}]
+        assert f"m:g{i}" in heads[-1]
+
+
+@pytest.mark.parametrize("width", [60, 120])
+def test_why_an_error_is_unknown_stands_once(width):
+    whole = report(469, 280, "faster")
+    eager, compiled = whole.runs[0].outcomes
+    eager = replace(eager, numerics=Numerics("equal", 1, notes=("the reason",)))
+    others = [replace(compiled, name=f"m:g{i}") for i in range(6)]
+    run = replace(
+        whole.runs[0], outcomes=(eager, *others), speeds=(), besides=(), verdicts=(), fusions=()
+    )
+    text = render(replace(whole, runs=(run,)), format="table", width=width)
+    assert text.count("the reason") == 1
+
+
 def test_what_was_compiled_again_is_told_beside_the_price():
     whole = report(469, 280, "faster")
     eager, compiled = whole.runs[0].outcomes
