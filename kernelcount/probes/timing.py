@@ -64,15 +64,17 @@ def in_turn(candidates: Sequence[Candidate], device: Device, seconds: float) -> 
     take longer than that are made once each. Raises what a call raises,
     which is kept as what its candidate `failed` with.
     """
-    until = time.monotonic() + seconds
+    begun = time.monotonic()
+    until = begun + seconds
     empty = median(device.time([]) for _ in range(_STEADY))
-    took = [_size(candidate, device, empty) for candidate in candidates]
+    batch = _batch(empty, seconds, len(candidates))
+    took = [_size(candidate, device, batch) for candidate in candidates]
     if time.monotonic() > until:
         for candidate, once in zip(candidates, took, strict=True):
             candidate.samples.append(once)
             candidate.batch = 1
         return
-    _warm_up(candidates, device, until)
+    _warm_up(candidates, device, begun + seconds / 2)  # the other half is for what counts
     while True:
         for order in orders(len(candidates)):
             if len(order) > 2:  # noqa: PLR2004  as `orders` has it
@@ -107,7 +109,7 @@ def shares(variants: int) -> float:
 
 def enough(candidates: Sequence[Candidate]) -> float:
     """Seconds in which all of them have their turns, often enough for a verdict."""
-    turns = 2 + _STEADY + noise.FEWEST  # to find the batch, to warm up, to be timed
+    turns = 2 + 2 * noise.FEWEST  # to find the batch; half of the rest may go to warming up
     n = len(candidates)
     untimed = noise.FEWEST / n if n > 2 else 0  # noqa: PLR2004  of each one, as `in_turn` has it
     return (
@@ -115,9 +117,19 @@ def enough(candidates: Sequence[Candidate]) -> float:
     )
 
 
-def _size(candidate: Candidate, device: Device, empty: float) -> float:
-    """Find how many calls hide what a batch costs beside them; gives what a call took."""
-    wanted = empty / (noise.PRECISION * _UNSEEN)
+def _batch(empty: float, seconds: float, candidates: int) -> float:
+    """Nanoseconds of a batch in which what it costs to start and end one, `empty`, is lost.
+
+    Where that leaves no time for turns enough for a verdict, as on a busy machine, the batches are
+    shorter, down to those in which the cost just exceeds no precision.
+    """
+    turns = _STEADY + 2 * noise.FEWEST  # to warm up; and twice as many as a verdict takes
+    room = seconds * 1e9 / turns / candidates
+    return max(empty / noise.PRECISION, min(empty / (noise.PRECISION * _UNSEEN), room))
+
+
+def _size(candidate: Candidate, device: Device, wanted: float) -> float:
+    """Find how many calls make a batch of `wanted` nanoseconds; gives what a call took."""
     once = turn(candidate, device)
     if once < _LONG:
         once = min(once, turn(candidate, device))  # the first call may load a kernel

@@ -66,6 +66,33 @@ def test_the_clock_is_waited_for_until_nobody_gets_faster():
     assert max(candidate.samples) <= min(candidate.samples) * 1.02
 
 
+class Ticking(Clock):
+    """The same where the time that calls take passes by the clock on the wall, too."""
+
+    def __init__(self, monkeypatch, empty=10_000.0):
+        super().__init__(empty)
+        self.now = 0.0
+        monkeypatch.setattr(timing.time, "monotonic", lambda: self.now)
+
+    def time(self, calls, between=None):
+        took = super().time(calls, between)
+        self.now += took / 1e9
+        return took
+
+
+@pytest.mark.parametrize("n", [2, 3, 6])
+@pytest.mark.parametrize("empty", [1e4, 1e5, 1e6], ids=["quiet", "busy", "very busy"])
+def test_one_that_gets_faster_for_ever_and_a_busy_machine_leave_time_for_a_verdict(
+    monkeypatch, n, empty
+):
+    device = Ticking(monkeypatch, empty)
+    quicker = [takes(str(i), *(4e5 * 0.985**k for k in range(10_000))) for i in range(n)]
+    timing.in_turn(quicker, device, 1.0 * timing.shares(n))
+    if empty < 1e6:  # what is lost in no batch of this time leaves too few of them
+        assert min(len(c.samples) for c in quicker) >= noise.FEWEST
+    assert device.now < 1.5 * timing.shares(n)
+
+
 def test_it_ends_with_its_time_however_imprecise():
     noisy = Candidate("noisy", [iter(float(i % 7 + 1) * 1e7 for i in range(10**9)).__next__],
                       nullcontext)  # fmt: skip
