@@ -50,13 +50,16 @@ from kernelcount.paper.values import NoValue, Values
 # What Dynamo and Inductor read once, as they are imported: torch/_dynamo/config.py and
 # torch/_inductor/config.py.
 _READ_BY_TORCH = ("TORCH", "TRITON")
+# Where caches lie, and a pool of processes: they change no count, and torch sets them itself, as
+# soon as a function is decorated (torch/_inductor/runtime/cache_dir_utils.py, async_compile.py).
+_OF_NO_COUNT = frozenset({"TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCH_WARM_POOL"})
 # As Dynamo has it where an op fails in a trace.
 _GOT = re.compile(r"^ *Explanation: Dynamo failed .*: got (.*)", re.MULTILINE)
 
 
 def set_since(before: Mapping[str, str]) -> list[str]:
     """The variables for torch's compiler that were set since the environment was so."""
-    changed = {k for k, v in os.environ.items() if before.get(k) != v}
+    changed = {k for k, v in os.environ.items() if before.get(k) != v} - _OF_NO_COUNT
     return sorted(k for k in changed if k.startswith(_READ_BY_TORCH))
 
 

@@ -46,10 +46,3 @@ def changes(a):
 def mutates(a):
     a.add_(1)
     return a @ a
-
-
-_host = torch.ones(4)
-
-
-def mixes(a):
-    return a * 2 + 1, _host + 1

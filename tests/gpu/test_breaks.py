@@ -102,12 +102,11 @@ def test_a_failed_guard_is_told():
     assert all("_calls" in r["guard"] for r in compiled["recompilations"])
 
 
-@pytest.mark.parametrize(("name", "reason"), [("mutates", "mutated inputs"), ("mixes", "cpu")])
-def test_cuda_graphs_that_are_skipped_have_a_reason_and_are_said_once(name, reason):
+def test_cuda_graphs_that_are_skipped_have_a_reason_and_are_said_once():
     flags = ("--input", "f32[16,16]", "--variant", "compile:reduce-overhead", "--no-paper")
-    (found,) = variants(name, *flags, "--seconds", "0").values()
-    assert any(reason in why for why in found["skipped_cudagraphs"])
-    text = " ".join(run(name, *flags, "--seconds", "0", form="table").split())
+    (found,) = variants("mutates", *flags, "--seconds", "0").values()
+    assert any("mutated inputs" in why for why in found["skipped_cudagraphs"])
+    text = " ".join(run("mutates", *flags, "--seconds", "0", form="table").split())
     assert text.count("CUDA graphs skipped") == 1
 
 
