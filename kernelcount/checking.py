@@ -215,5 +215,5 @@ def _why(status: Status, reading: Reading, capture: Capture) -> str:
             return "the limit lies within the noise"
         return next((n.detail for n in capture.notes if n.code == "at-least"), "there may be more")
     if status == "broken":
-        return next((n.detail for n in capture.notes if n.code in EAGER_CODE), "")
+        return next((n.detail for n in capture.notes if n.code in EAGER_CODE), reading.reason)
     return "" if status == "kept" else reading.reason

@@ -37,6 +37,7 @@ class Entry:
 
     `setup` and `kernels` (name and number) are in order. `copies` and `fills` None: not known.
     `inputs`: its arguments, where another budget has the same target. `line` is where it stands.
+    `whole`: it says all that is written of one, be it that something is not known.
     """
 
     target: str
@@ -47,6 +48,7 @@ class Entry:
     fills: int | None = None
     inputs: tuple[str, ...] = ()
     line: int = 0
+    whole: bool = True
 
     @property
     def key(self) -> tuple[str, str, tuple[str, ...], tuple[tuple[str, str], ...]]:
@@ -102,6 +104,7 @@ def _entry(node: Mapping) -> Entry:
         if "inputs" in node.items
         else (),
         node.place.line,
+        "copies" in node.items and "fills" in node.items,
     )
 
 

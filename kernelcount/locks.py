@@ -155,6 +155,8 @@ class _Lock:
     seen: list[Entry] = field(default_factory=list)
     unseen: list[tuple[str, str, str]] = field(default_factory=list)
     missing: list[Entry] = field(default_factory=list)
+    asked: dict[str, set[str]] = field(default_factory=dict)  # the variants of each target
+    exists: bool = True
 
 
 class Locks:
@@ -168,7 +170,9 @@ class Locks:
             path = folder / lockfile.NAME
             self._often[path, budget.target] += 1
             if path not in self._locks:
-                self._locks[path] = _Lock(path, lockfile.read(path))
+                self._locks[path] = _Lock(path, lockfile.read(path), exists=path.exists())
+            asked = self._locks[path].asked.setdefault(budget.target, set())
+            asked.update(budget.variants)
 
     def compared(
         self, budget: Budget, report: Report, held: Sequence[Held], *, update: bool
@@ -212,6 +216,7 @@ class Locks:
                 yield Note("not-recorded", f"{target}, {variant}: not recorded: {reason}")
             if not update:
                 yield from _missing(lock)
+                yield from _odd(lock)
 
     def write(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Write what was seen: the files that were written, and why others were not."""
@@ -289,3 +294,21 @@ def _missing(lock: _Lock) -> Iterator[Note]:
             )
         else:
             yield Note("lock-unknown", f"{lock.path} has nothing of {listed}")
+
+
+def _odd(lock: _Lock) -> Iterator[Note]:
+    """A file or an entry of which something was lost, and variants that no budget has any more."""
+    if lock.exists and not lock.recorded:
+        yield Note("lock-empty", f"{lock.path} records nothing, so nothing is compared with it")
+    for entry in lock.recorded:
+        if not entry.whole:
+            detail = f"{lock.path}:{entry.line}: the entry does not say how many copies and fills"
+            yield Note("lock-incomplete", f"{detail} there are: these are not compared")
+    left = {
+        f"{entry.target} {entry.variant}": None
+        for entry in lock.recorded
+        if entry.variant not in lock.asked.get(entry.target, {entry.variant})
+    }
+    if left:
+        detail = f"{lock.path} records what no budget here has: {', '.join(left)}"
+        yield Note("lock-left-over", detail)

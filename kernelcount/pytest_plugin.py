@@ -90,6 +90,8 @@ class KernelCount:
         self._marked = _marked(node)
         self._seen: list[str] = []
         self._held = 0
+        self._broken = ""  # the first failure, in case the test catches it
+        self._skipped = ""
 
     def __call__(
         self,
@@ -154,8 +156,14 @@ class KernelCount:
         return api.read(path, *more, **options)
 
     def finish(self) -> None:
-        """Fail where the budget has a variant that was never counted."""
+        """Fail where the budget has a variant that was never counted, or the test caught a failure.
+
+        What was caught stands: no test passes, or skips itself, over a budget that is not kept.
+        """
         __tracebackhide__ = True
+        self.stand()
+        if self._skipped:
+            pytest.skip(self._skipped)
         limited = self._marked.limited if self._marked else ()
         left = [variant for variant in limited if variant not in self._seen]
         if left:
@@ -166,6 +174,12 @@ class KernelCount:
                 " fixture of that name",
                 pytrace=False,
             )
+
+    def stand(self) -> None:
+        """Fail with what the test caught, if it caught a failure of the budget."""
+        __tracebackhide__ = True
+        if self._broken:
+            pytest.fail(f"{self._broken}\n(the test caught this failure)", pytrace=False)
 
     def _options(self, own: dict[str, Any]) -> dict[str, Any]:
         given = dict(own)
@@ -195,6 +209,7 @@ class KernelCount:
         try:
             checked = holding.hold(self._marked, target, report, counts, update=update)
         except UsageError as error:
+            self._broken = self._broken or f"kernelcount: {error}"
             _refuse(f"kernelcount: {error}")
         self._node.user_properties += ((_WRITTEN, said) for said in checked.written)
         if not (said := holding.told(checked)):
@@ -203,7 +218,9 @@ class KernelCount:
         text = "\n".join(["kernelcount: the budget is not kept", *said, "", *shown])
         allowed = self._config.getoption("kernelcount_allow_undecided")
         if allowed and not checked.count("broken") and not checked.unwritten:
+            self._skipped = self._skipped or text
             pytest.skip(text)
+        self._broken = self._broken or text
         pytest.fail(text)
 
 
@@ -212,8 +229,13 @@ _COUNTER = pytest.StashKey[KernelCount]()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """A test that has a budget and counts nothing is no pass."""
-    result = yield
+    """A test that has a budget and counts nothing, or catches its failure, is no pass."""
+    try:
+        result = yield
+    except pytest.skip.Exception:
+        if (counter := item.stash.get(_COUNTER, None)) is not None:
+            counter.stand()
+        raise
     if item.get_closest_marker(_MARK) is not None:
         (item.stash.get(_COUNTER, None) or KernelCount(item, item.config)).finish()
     return result

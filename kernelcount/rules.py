@@ -13,7 +13,7 @@ from math import inf, isfinite
 from statistics import median
 
 from kernelcount import comparison, noise
-from kernelcount.model import Beside, Bounds, Capture, Outcome, Paper, Status, note_codes
+from kernelcount.model import Beside, Bounds, Capture, Numerics, Outcome, Paper, Status, note_codes
 
 _NOTHING_RAN = "needs a GPU"
 _NO_KERNELS = "no GPU was involved"
@@ -40,7 +40,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read: it is from `low` to `high`, and shown as `value`; or unknown, and why."""
+    """What was read: it is from `low` to `high`, and shown as `value`; or unknown; and why."""
 
     value: float | None = None
     low: float = -inf
@@ -305,6 +305,8 @@ def _max_error(counted: Counted) -> Reading:
         return _unknown(_untimed(counted, "results were not compared"))
     if numerics.verdict == "equal":
         return _exactly(0)
+    if _apart(numerics):
+        return Reading(inf, inf, inf, "; ".join(numerics.notes))
     if numerics.verdict in ("random", "nothing", "unknown") or numerics.max_abs is None:
         said = {"random": "the function draws random numbers", "nothing": "it gives no tensor"}
         notes = "; ".join(numerics.notes)
@@ -312,6 +314,13 @@ def _max_error(counted: Counted) -> Reading:
     if not isfinite(numerics.max_abs):
         return Reading(numerics.max_abs, inf, inf)
     return _exactly(numerics.max_abs)
+
+
+def _apart(numerics: Numerics) -> bool:
+    """Whether results differ by more than any value of theirs tells: NaN elsewhere, a shape."""
+    if numerics.verdict != "different":
+        return False
+    return numerics.max_abs is None or numerics.differs not in (None, "values")
 
 
 RULES: dict[str, Rule] = {

@@ -16,6 +16,7 @@ from kernelcount.model import (
     Capture,
     Environment,
     Note,
+    Numerics,
     Origin,
     Paper,
     Place,
@@ -313,6 +314,56 @@ def test_a_target_of_which_nothing_is_recorded_is_named(check):
     assert [(n.code, n.detail) for n in checked.notes] == [
         ("lock-unknown", "kernelcount.lock has nothing of t.py:f compile")
     ]
+
+
+@pytest.mark.parametrize("text", ["", "# Ours.\n", "[]\n"])
+def test_a_lock_file_that_records_nothing_does_not_pass_without_a_word(check, text):
+    Path("kernelcount.lock").write_text(text)
+    checked = check(BOTH, EAGER, FUSION, environment=SM_90)
+    assert [(n.code, n.detail) for n in checked.notes] == [
+        ("lock-empty", "kernelcount.lock records nothing, so nothing is compared with it")
+    ]
+    assert update(check, EAGER, FUSION).notes == ()
+    assert check(BOTH, EAGER, FUSION, environment=SM_90).notes == ()
+
+
+def test_a_lock_file_that_breaks_off_within_an_entry_says_so_and_is_made_whole(check):
+    update(check, EAGER, FUSION)
+    path = Path("kernelcount.lock")
+    whole = path.read_text()
+    path.write_text(whole[: whole.rindex("  copies")])
+    (note,) = check(BOTH, EAGER, FUSION, environment=SM_90).notes
+    line = whole.splitlines().index("  variant: eager")
+    assert note.code == "lock-incomplete"
+    assert note.detail.startswith(
+        f"kernelcount.lock:{line}: the entry does not say how many copies"
+    )
+    assert update(check, EAGER, FUSION).written == (
+        "kernelcount.lock: 1 of 2 entries are new or changed",
+    )
+    assert path.read_text() == whole
+
+
+@pytest.mark.parametrize("text", ["kernels", "{}", "- target: t.py:f\n  variant: eager\n"])
+def test_a_lock_file_that_is_no_list_of_entries_is_refused(check, text):
+    Path("kernelcount.lock").write_text(text)
+    with pytest.raises(UsageError, match=r"kernelcount\.lock:1:"):
+        check(BOTH, EAGER, FUSION, environment=SM_90)
+
+
+def test_a_recorded_variant_that_the_budget_has_no_more_is_named(check):
+    update(check, EAGER, FUSION)
+    checked = check("budget: {eager: {kernels: 2}}", EAGER, environment=SM_90)
+    assert [(n.code, n.detail) for n in checked.notes] == [
+        ("lock-left-over", "kernelcount.lock records what no budget here has: t.py:f compile")
+    ]
+
+
+def test_results_with_nan_in_other_places_break_a_limit_on_their_error(check):
+    nan = Numerics("different", 1, 0.0, notes=("NaN or inf in other places",), differs="placement")
+    text = "budget: {eager: {kernels: 2}, compile: {max_error: {max: 1}}}"
+    held = check(text, EAGER, replace(FUSION, numerics=nan)).held[1]
+    assert (held.limit, held.status, held.why) == ("max_error", "broken", nan.notes[0])
 
 
 def test_what_cannot_be_believed_is_not_recorded_and_does_not_pass(check):

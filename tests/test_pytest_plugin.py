@@ -179,6 +179,48 @@ def test_a_marked_test_that_counts_nothing_fails(run):
     got.stdout.fnmatch_lines(["*no count of compile, which has a budget*"])
 
 
+def test_a_failure_of_the_budget_stands_where_the_test_catches_it(run):
+    got = run("""
+        def caught(count):
+            try:
+                count(two)
+            except BaseException:
+                pass
+        @pytest.mark.kernelcount(kernels=1)
+        def test_that_passes(kernelcount):
+            caught(kernelcount)
+        @pytest.mark.kernelcount(kernels=1)
+        def test_that_skips_itself(kernelcount):
+            caught(kernelcount)
+            pytest.skip("not here")
+        @pytest.mark.kernelcount(kernels=2)
+        def test_that_keeps_it(kernelcount):
+            caught(kernelcount)
+        @pytest.mark.kernelcount(kernels=2)
+        def test_that_is_skipped(kernelcount):
+            pytest.skip("not here")
+    """)
+    got.assert_outcomes(failed=2, passed=1, skipped=1)
+    got.stdout.fnmatch_lines([
+        "kernelcount: the budget is not kept",
+        "broken     eager  kernels 2, allowed 1",
+        "(the test caught this failure)",
+    ])  # fmt: skip
+
+
+def test_what_is_undecided_and_allowed_is_skipped_where_the_test_catches_that(run):
+    text = """
+        @pytest.mark.kernelcount(kernels=1)
+        def test_it(kernelcount):
+            try:
+                kernelcount(unknown)
+            except BaseException:
+                pass
+    """
+    run(text).assert_outcomes(failed=1)
+    run(text, "--kernelcount-allow-undecided").assert_outcomes(skipped=1)
+
+
 def test_markers_of_module_and_test_add_up_and_the_call_has_the_last_word(run):
     got = run("""
         pytestmark = pytest.mark.kernelcount(device="paper", gpu="A100")

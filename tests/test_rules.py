@@ -254,6 +254,31 @@ def test_an_error_is_the_largest_difference_from_the_first_variants_results(foun
     assert "compared with this one's" in unknown("max_error", capture(numerics=found), first=True)
 
 
+@pytest.mark.parametrize(
+    "found",
+    [
+        Numerics("different", 1, 0.0, notes=("NaN or inf in other places",), differs="placement"),
+        Numerics("different", 1, 0.0, notes=("2.0 instead of 1.0",), differs="numbers"),
+        *(
+            Numerics("different", 1, notes=("not alike",), differs=what)
+            for what in ("shape", "dtype", "device", "count", "numbers")
+        ),
+        Numerics("different", 1, notes=("not alike",)),
+    ],
+)
+def test_results_that_no_value_tells_apart_are_infinitely_far_apart(found):
+    reading = read("max_error", capture(numerics=found))
+    assert reading.value == inf
+    assert reading.reason == found.notes[0]
+    assert rules.status(reading, Bounds(None, 1e9)) == "broken"
+
+
+@pytest.mark.parametrize("verdict", ["random", "nothing", "unknown"])
+def test_results_that_cannot_be_compared_leave_their_error_undecided(verdict):
+    reading = read("max_error", capture(numerics=Numerics(verdict, 1, 0.0, differs="placement")))
+    assert rules.status(reading, Bounds(None, 1e9)) == "undecided"
+
+
 def test_peak_memory_is_exact():
     assert exact("peak_memory", capture(peak_memory=400)) == 400
     assert unknown("peak_memory", capture(timing=Timing((1.0,)))) == "needs a GPU"

@@ -120,11 +120,20 @@ def write(text: str) -> None:
 
 
 def tell(text: str) -> None:
-    """A few lines on stderr, free of control bytes that a file may have held."""
+    """A few lines on stderr, free of control bytes and commands that a file may have held."""
+    first, *rest = text.splitlines() or [""]
+    _note("\n".join((_plain(f"kernelcount: {first}"), *map(_plain, rest))) + "\n")
+
+
+def _plain(line: str) -> str:
+    """A line that does nothing to a terminal, and is no command in a log of GitHub Actions.
+
+    Its runner takes for one what begins with ``::`` behind any space, and ``##[`` anywhere.
+    """
     from kernelcount.render.wording import clean
 
-    lines = [clean(line) for line in text.splitlines()]
-    _note("kernelcount: " + "\n".join(lines) + "\n")
+    line = clean(line).replace("##[", "## [")
+    return f"kernelcount: {line}" if line.lstrip().startswith("::") else line
 
 
 def _note(text: str) -> None:
@@ -182,16 +191,14 @@ class Status:
 
     def say(self, text: str) -> None:
         """Show `text`, if it is time to."""
-        from kernelcount.render.wording import clean
-
         now = time.monotonic()
         if now < self._next:
             return
         if sys.stderr.isatty():
-            _note(f"\r\x1b[2K{clean(text)} ({now - self._start:.0f} s)")
+            _note(f"\r\x1b[2K{_plain(text)} ({now - self._start:.0f} s)")
             self._next, self._drawn = now + _REDRAW, True
         else:
-            _note(f"{clean(text)} ({now - self._start:.0f} s)\n")
+            _note(f"{_plain(text)} ({now - self._start:.0f} s)\n")
             self._next = now + _EVERY
 
     def clear(self) -> None:

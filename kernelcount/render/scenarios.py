@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
+from kernelcount.errors import NotMeasuredError
 from kernelcount.model import Checked, Held, Scenario
 from kernelcount.render import check
 from kernelcount.render.json import SCHEMA, text_of
@@ -62,11 +63,16 @@ def part(
 
 
 def foot(scenarios: int, checked: Checked, *, width: int = 80, colour: bool = False) -> str:
-    """The sum of all that were run, and where."""
+    """The sum of all that were run, and where; why that is no success, where all else is kept."""
     where = setting(checked.environment) if checked.environment else ""
     said = " · ".join(filter(None, (plural(scenarios, "scenario"), _counts(checked), where)))
     style = "bold red" if checked.count("broken") else "bold"
-    return paint([((line, style),) for line in wrap(said, width)], colour=colour)
+    lines: list[Line] = [((line, style),) for line in wrap(said, width)]
+    if checked.exit_code == NotMeasuredError.code:
+        code = f"exit code {checked.exit_code}; --allow-undecided makes it 0"
+        why = f"{checked.count('undecided')} skipped: {code}"
+        lines += [((line, ""),) for line in wrap(why, width)]
+    return paint(lines, colour=colour)
 
 
 def results(scenarios: Sequence[Scenario], checked: Checked) -> str:

@@ -293,6 +293,25 @@ def test_so_it_is_on_stderr(monkeypatch, broken):
     output.tell("another")
 
 
+def test_no_line_of_an_error_is_a_command_to_github(capsys):
+    output.tell("users.py:f: raised\n::error::mine\n  ::set-env name=A::b\nat a::b, ##[error]x")
+    assert capsys.readouterr().err.splitlines() == [
+        "kernelcount: users.py:f: raised",
+        "kernelcount: ::error::mine",
+        "kernelcount:   ::set-env name=A::b",
+        "at a::b, ## [error]x",
+    ]
+    output.tell("")
+    assert capsys.readouterr().err == "kernelcount: \n"
+
+
+def test_nor_is_a_line_of_progress(monkeypatch, capsys):
+    with output.status() as say:
+        monkeypatch.setattr("time.monotonic", lambda: 1e9)
+        say("::error::x.py")
+    assert capsys.readouterr().err.startswith("kernelcount: ::error::x.py (")
+
+
 def test_a_full_disk_is_one(monkeypatch, capsys, full):
     monkeypatch.setattr(sys, "stdout", full)
     with pytest.raises(SystemExit) as ended:

@@ -76,7 +76,9 @@ def test_a_run_shows_each_and_says_what_it_skips(kernelcount, here):
     assert out.startswith("bandwidth   2 kept, 1 skipped\n  Each level of memory")
     assert "\nvector_add   4 kept, 3 skipped\n" in out
     assert "vector_add_cuda.py:vector_add: needs a GPU" in out
-    assert out.splitlines()[-1].startswith("2 scenarios · 6 kept, 4 skipped · on paper for an H200")
+    total, why = out.splitlines()[-2:]
+    assert total.startswith("2 scenarios · 6 kept, 4 skipped · on paper for an H200")
+    assert why == "4 skipped: exit code 3; --allow-undecided makes it 0"
 
 
 def test_what_cannot_be_decided_may_be_allowed(kernelcount, here):
@@ -107,6 +109,24 @@ def test_a_broken_budget_is_shown_with_its_place_and_fails(
 def test_all_and_names_exclude_each_other(kernelcount):
     assert kernelcount("scenarios", "run", "add", "--all")[0] == 2
     assert kernelcount("scenarios", "run")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("statuses", "allowed", "told"),
+    [
+        (("kept", "undecided"), False, True),
+        (("kept", "undecided"), True, False),
+        (("broken", "undecided"), False, False),
+        (("kept",), False, False),
+    ],
+)
+def test_why_a_run_with_nothing_broken_fails_is_said(statuses, allowed, told):
+    from kernelcount.render.scenarios import foot
+
+    held = tuple(Held("x.yaml", 1, "x.py:f", "eager", "syncs", status) for status in statuses)
+    checked = Checked(held, 1, allow_undecided=allowed)
+    said = foot(1, checked).splitlines()[1:]
+    assert said == (["1 skipped: exit code 3; --allow-undecided makes it 0"] if told else [])
 
 
 def test_skipped_limits_are_grouped_by_reason():
