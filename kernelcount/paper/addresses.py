@@ -13,8 +13,9 @@ from kernelcount.paper import adapter
 from kernelcount.paper.places import STAND_IN, is_on
 from kernelcount.paper.scene import Scene
 
-# torch's own code, and what keeps the user's state, must know that there is no memory.
-_TOLD_THE_TRUTH = ("torch.", "kernelcount.")
+# torch's own code, and what keeps the user's state, must know that there is no memory; so must what
+# the scenarios' CUDA C is called by (scenarios/cuda_source.py), which takes addresses.
+_TOLD_THE_TRUTH = ("torch.", "kernelcount.", "cuda_source")
 
 # A storage's own object lies at a multiple of 16 bytes, as malloc has it; CUDA's allocator gives
 # memory at multiples of 512 (kMinBlockSize in c10/core/AllocatorConfig.h).
