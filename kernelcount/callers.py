@@ -29,6 +29,7 @@ _OURS = Path(__file__).parent
 _SCENARIOS = _OURS / "_scenarios"  # in the wheel they lie inside of the package
 _WHO_CALLS = str(_OURS / "capture.py")  # what calls the user's function
 _LIBRARIES = ("torch", "functorch", "triton")  # functorch comes with torch
+_LETS_BE = "torch._dynamo.eval_frame"  # whose wrapper calls what is not to be compiled
 _GENERATED = "torch._inductor."  # so begin the names of the modules that Inductor writes
 # How Dynamo names the part of a function that goes on after a break: torch/_dynamo/resume_execution
 _RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+(?:_\d+)?$")
@@ -74,6 +75,21 @@ def innermost(frames: Sequence[FrameSummary]) -> FrameSummary:
     `frames` are those from the outside in, one at the least.
     """
     return next((f for f in reversed(frames) if is_users(f.filename)), frames[-1])
+
+
+def acting(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame from `frame` outwards that is not Python's own library's, nor in no file.
+
+    None where there is none inside of the call that is counted. Dynamo's frame around a function
+    that it lets be acts for whoever called that function.
+    """
+    while frame is not None and not calls_the_user(frame.f_code.co_filename):
+        file = frame.f_code.co_filename
+        passes_on = frame.f_globals.get("__name__") == _LETS_BE
+        if not (passes_on or file.startswith("<") or _is_pythons(Path(file))):
+            return frame
+        frame = frame.f_back
+    return None
 
 
 @lru_cache(maxsize=4096)

@@ -298,7 +298,12 @@ def new_fake_mode(values: Sequence[Any]) -> Any:
 
 def unique_id(tensor: Any) -> int:
     """What is the same for tensors that share their memory, as long as one of them lives."""
-    return int(tensor.untyped_storage()._cdata)
+    return storage_id(tensor.untyped_storage())
+
+
+def storage_id(storage: Any) -> int:
+    """The address of the object that C++ has for a storage, not of its memory."""
+    return int(storage._cdata)
 
 
 def default_device() -> Any:

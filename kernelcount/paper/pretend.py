@@ -8,12 +8,14 @@ tensor for its device in order to work with it.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 from unittest import mock
 
-from kernelcount.paper import adapter, autocast, cuda, graphs, streams
+from kernelcount.paper import adapter, addresses, autocast, cuda, graphs, streams, threads
 from kernelcount.paper.cards import Card
 from kernelcount.paper.places import STAND_IN, device_of, is_gpu, is_on, redirected
 from kernelcount.paper.scene import Scene
@@ -60,6 +62,9 @@ class AGpu:
         self._answer()
         _replace(self._kept, torch.Tensor, {"__repr__": apart(_representation(read))})
         _replace(self._kept, torch, {"save": apart(_saving(read))})
+        started, submitted = map(apart, threads.starting(self._scene))
+        _replace(self._kept, threading.Thread, {"start": started})
+        _replace(self._kept, ThreadPoolExecutor, {"submit": submitted})
         if not self._compiles:
             _replace(self._kept, torch, _factories())
             self._kept.enter_context(autocast.followed(notice))
@@ -100,9 +105,11 @@ class AGpu:
         if self._patches is None:
             self._patches = ExitStack()
             methods = _tensor_methods(self._scene.pinned)
-            for method in methods.values():
+            addressed = addresses.of_tensors(self._scene), addresses.of_storages(self._scene)
+            for method in (*methods.values(), *addressed):
                 adapter.never_compiled(getattr(method, "fget", method))
-            _replace(self._patches, torch.Tensor, methods)
+            _replace(self._patches, torch.Tensor, {**methods, "data_ptr": addressed[0]})
+            _replace(self._patches, torch.UntypedStorage, {"data_ptr": addressed[1]})
 
     def lift(self) -> None:
         """Let everything be as it is."""

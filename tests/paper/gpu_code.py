@@ -2,6 +2,8 @@
 
 import copy
 import io
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
@@ -198,3 +200,36 @@ def without_a_fake(a):
 
 def triton_kernel(a):
     raise RuntimeError("0 active drivers ([]). There should only be one.")
+
+
+def threaded(a):
+    thread = threading.Thread(target=lambda: print((a + 1).relu().shape))
+    thread.start()
+    thread.join()
+
+
+def pooled(a):
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda i: a + i, range(2)))
+
+
+POOL = ThreadPoolExecutor(1)
+POOL.submit(int).result()  # its thread is there before anything is counted
+
+
+def pooled_before(a):
+    return POOL.submit(lambda: a + 1).result()
+
+
+def at_its_place(a):
+    same, other = a.contiguous(), a + 1
+    if same.data_ptr() != a.data_ptr() or a[1:].data_ptr() != a.data_ptr() + a.stride(0) * 4:
+        a = a.exp()
+    if other.data_ptr() != a.data_ptr():
+        other = other.relu()
+    return other
+
+
+def by_storage(a):
+    where, there = a[1:].untyped_storage().data_ptr(), a.detach().untyped_storage().data_ptr()
+    return a + 1 if where == there == a.data_ptr() != 0 == a[:0].data_ptr() else a.exp() * 2

@@ -7,6 +7,7 @@ import pytest
 from kernelcount import runners, worker
 from kernelcount.errors import KernelcountError
 from kernelcount.model import Job, Unmeasured, note_codes
+from kernelcount.paper import threads
 
 CODE = Path(__file__).parent / "gpu_code.py"
 
@@ -107,6 +108,20 @@ def test_two_copies_of_a_pinned_tensor_are_copies_from_the_host():
 
 def test_who_asks_how_full_the_card_is_is_told_of_an_empty_one_and_that_is_said():
     assert "idle-card" in note_codes(count(f"{CODE}:memory", "eager")["eager"].notes)
+
+
+@pytest.mark.parametrize("name", ["threaded", "pooled", "pooled_before"])
+def test_work_in_a_thread_of_the_users_is_refused_and_not_counted_as_nothing(name):
+    for outcome in count(f"{CODE}:{name}").values():
+        assert kernels(outcome) == threads.REASON
+
+
+@pytest.mark.parametrize(("name", "expected"), [("at_its_place", ["2", "2"]), ("by_storage", "11")])
+def test_tensors_lie_at_one_place_only_where_they_share_a_storage_and_that_is_said(name, expected):
+    outcomes = count(f"{CODE}:{name}")
+    assert [kernels(o) for o in outcomes.values()] == list(expected)
+    for outcome in outcomes.values():
+        assert any("lie in memory" in n.detail for n in outcome.notes if n.code == "idle-card")
 
 
 def test_a_time_that_nobody_can_know_leaves_the_count_open():
