@@ -359,7 +359,8 @@ def test_budgets_in_yaml_are_tests_where_that_is_asked(budgets, pytester):
     got.stdout.fnmatch_lines(["*b.yaml:5:11: there is no limit kernel; did you mean kernels?"])
     got = budgets("{kernels: 2}", "--kernelcount-update")
     got.stdout.fnmatch_lines(["kernelcount: wrote *kernelcount.lock, for 1 counts"])
-    assert pytester.runpytest_inprocess(*PLUGIN).parseoutcomes() == {}
+    # Where kernelcount is installed pytest has the plugin already, and warns that -p names it again.
+    assert set(pytester.runpytest_inprocess(*PLUGIN).parseoutcomes()) <= {"warnings"}
 
 
 def test_the_marker_is_known_to_strict_pytest_and_shown(run):
