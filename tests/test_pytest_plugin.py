@@ -359,7 +359,7 @@ def test_budgets_in_yaml_are_tests_where_that_is_asked(budgets, pytester):
     got.stdout.fnmatch_lines(["*b.yaml:5:11: there is no limit kernel; did you mean kernels?"])
     got = budgets("{kernels: 2}", "--kernelcount-update")
     got.stdout.fnmatch_lines(["kernelcount: wrote *kernelcount.lock, for 1 counts"])
-    # Where kernelcount is installed pytest has the plugin already, and warns that -p names it again.
+    # Where kernelcount is installed pytest has the plugin already, and warns of -p.
     assert set(pytester.runpytest_inprocess(*PLUGIN).parseoutcomes()) <= {"warnings"}
 
 
