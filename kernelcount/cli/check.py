@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kernelcount.cli.options import AllowUndecided, Gpu, Output, Timeout
 from kernelcount.errors import KernelcountError
 
 if TYPE_CHECKING:
@@ -26,12 +27,8 @@ def check(
         str | None,
         typer.Option("--device", help="cuda, cuda:1, xpu, cpu, paper; whatever budgets say."),
     ] = None,
-    gpu: Annotated[
-        str | None, typer.Option("--gpu", metavar="NAME", help="The card that paper is for: H200.")
-    ] = None,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="S", help="Seconds for each variant.")
-    ] = None,
+    gpu: Gpu = None,
+    timeout: Timeout = None,
     seconds: Annotated[
         float,
         typer.Option(
@@ -42,15 +39,11 @@ def check(
         bool,
         typer.Option("--update", help="Write what was seen to kernelcount.lock, beside budgets."),
     ] = False,
-    allow_undecided: Annotated[
-        bool, typer.Option("--allow-undecided", help="Exit 0 where a limit could not be decided.")
-    ] = False,
+    allow_undecided: AllowUndecided = False,
     form: Annotated[
         str, typer.Option("--format", help="table, json, markdown, csv, github or junit.")
     ] = "table",
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Write the result here.")
-    ] = None,
+    output: Output = None,
     full: Annotated[bool, typer.Option("--full", help="Show limits that are kept, too.")] = False,
 ) -> None:
     """Hold budgets: what targets may launch, move and take."""

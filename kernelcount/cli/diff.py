@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from kernelcount.allowances import LIMITS
+from kernelcount.cli.options import Output
 from kernelcount.errors import KernelcountError
 
 
@@ -49,9 +50,7 @@ def diff(
     form: Annotated[
         str, typer.Option("--format", help="table, json, markdown, csv, github or junit.")
     ] = "table",
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Write the result here.")
-    ] = None,
+    output: Output = None,
     full: Annotated[bool, typer.Option("--full", help="Also what did not change.")] = False,
 ) -> None:
     """Say what changed between two captures, traces or lock files; exit 1 beyond the limits."""

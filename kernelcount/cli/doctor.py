@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from kernelcount.cli.options import Output
 from kernelcount.errors import KernelcountError
 
 
@@ -21,9 +22,7 @@ def doctor(
         ),
     ] = None,
     form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Write the result here.")
-    ] = None,
+    output: Output = None,
 ) -> None:
     """Say what can be measured on this machine, what cannot, and why; and what its GPU reaches."""
     from kernelcount import app

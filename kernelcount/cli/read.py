@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from kernelcount.cli.options import Output
 from kernelcount.errors import KernelcountError
 
 
@@ -22,9 +23,7 @@ def read(
         ),
     ] = None,
     form: Annotated[str, typer.Option("--format", help="table, json, markdown or csv.")] = "table",
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Write the result here.")
-    ] = None,
+    output: Output = None,
     save: Annotated[
         Path | None, typer.Option("--save", metavar="FILE", help="Write all captures as JSON.")
     ] = None,

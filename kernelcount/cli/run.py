@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from kernelcount.cli.options import Gpu, Output, Timeout
 from kernelcount.errors import KernelcountError
 
 
@@ -48,18 +49,14 @@ def run(
         str | None,
         typer.Option("--device", help="cuda, cuda:1, xpu, cpu; paper needs no GPU."),
     ] = None,
-    gpu: Annotated[
-        str | None, typer.Option("--gpu", metavar="NAME", help="The card that paper is for: H200.")
-    ] = None,
+    gpu: Gpu = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the generated inputs.")] = 0,
     backward: Annotated[
         bool, typer.Option("--backward", help="Go backward too, with ones as gradients.")
     ] = False,
     no_grad: Annotated[bool, typer.Option("--no-grad", help="Call under torch.no_grad().")] = False,
     evaluate: Annotated[bool, typer.Option("--eval", help="Put the module in eval mode.")] = False,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="S", help="Seconds for each variant.")
-    ] = None,
+    timeout: Timeout = None,
     seconds: Annotated[
         float,
         typer.Option(
@@ -76,9 +73,7 @@ def run(
         bool, typer.Option("--remedy", help="Try what may make it faster: TF32, bf16, CUDA graphs.")
     ] = False,
     form: Annotated[str, typer.Option("--format", help="table, json, markdown or csv.")] = "table",
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Write the result here.")
-    ] = None,
+    output: Output = None,
     save: Annotated[
         Path | None, typer.Option("--save", metavar="FILE", help="Write all captures as JSON.")
     ] = None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from kernelcount.cli.options import AllowUndecided, Gpu, Output, Timeout
 from kernelcount.errors import KernelcountError, UsageError
 
 if TYPE_CHECKING:
@@ -22,22 +23,14 @@ def scenarios(
     device: Annotated[
         str | None, typer.Option("--device", help="cuda, cuda:1, xpu, cpu; paper needs no GPU.")
     ] = None,
-    gpu: Annotated[
-        str | None, typer.Option("--gpu", metavar="NAME", help="The card that paper is for: H200.")
-    ] = None,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="S", help="Seconds for each variant.")
-    ] = None,
+    gpu: Gpu = None,
+    timeout: Timeout = None,
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="S", help="Time calls for so long.")
     ] = 1.0,
-    allow_undecided: Annotated[
-        bool, typer.Option("--allow-undecided", help="Exit 0 where a limit could not be decided.")
-    ] = False,
+    allow_undecided: AllowUndecided = False,
     form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="Write the result here.")
-    ] = None,
+    output: Output = None,
     full: Annotated[bool, typer.Option("--full", help="Show limits that are kept, too.")] = False,
 ) -> None:
     """List the examples that come with the tool, by theme, or hold them to their budgets."""
