@@ -17,8 +17,8 @@ from kernelcount.model import Job
 from kernelcount.results import Checking, Comparison, Count, Reading, counts_of
 
 if TYPE_CHECKING:
-    from kernelcount.budget import Budget
-    from kernelcount.checking import Options
+    from kernelcount.budgets.budget import Budget
+    from kernelcount.budgets.checking import Options
 
 Function = Callable[..., object]
 
@@ -138,7 +138,8 @@ def check(
 
     Raises UsageError that says what is wrong in which file.
     """
-    from kernelcount import app, checking
+    from kernelcount import app
+    from kernelcount.budgets import checking
 
     options = checking.Options(device, gpu, timeout, seconds, update, allow_undecided)
     return held(app.budgets([Path(p) for p in paths]), options)
@@ -146,7 +147,8 @@ def check(
 
 def held(budgets: Sequence[Budget], options: Options) -> Checking:
     """Budgets that are read already, held in processes of their own. Raises UsageError."""
-    from kernelcount import ahead, app, beside, checking, warm
+    from kernelcount import ahead, app, beside, warm
+    from kernelcount.budgets import checking
 
     said: list[str] = []
     with ahead.Ahead(checking.jobs(budgets, options), warm.in_fork) as runner:

@@ -38,8 +38,8 @@ from kernelcount.traces import saved
 
 if TYPE_CHECKING:
     from kernelcount.beside import OnPaper
-    from kernelcount.budget import Budget
-    from kernelcount.checking import Options, Shown
+    from kernelcount.budgets.budget import Budget
+    from kernelcount.budgets.checking import Options, Shown
     from kernelcount.model import Diagnosis
     from kernelcount.runners import Results, Runner
 
@@ -432,8 +432,8 @@ def diff(
     `variants`: those to compare, all by default. Raises KernelcountError where a file cannot be
     read, or the two have no variant in common.
     """
-    from kernelcount import differing
-    from kernelcount.sides import read_sides
+    from kernelcount.differences import differing
+    from kernelcount.differences.sides import read_sides
 
     before, after = (
         differing.chosen(read_sides(path, region, partial(progress, path)), variants, path)
@@ -494,7 +494,7 @@ def budgets(paths: Sequence[Path] = ()) -> tuple[Budget, ...]:
 
     Nothing is imported or counted. Raises UsageError with what is wrong in each file.
     """
-    from kernelcount.budgets import load
+    from kernelcount.budgets.files import load
 
     return load(paths)
 
@@ -516,7 +516,7 @@ def check(
     A target that cannot be counted leaves its budget undecided. Raises UsageError for options or a
     lock file that are not what they must be.
     """
-    from kernelcount import checking
+    from kernelcount.budgets import checking
 
     options = options or checking.Options()
     for budget in held:

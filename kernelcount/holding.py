@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelcount import checking, lockfile, nodes, variants
-from kernelcount.budget import Budget
-from kernelcount.limits import OVER, Limit, bounds
+from kernelcount import variants
+from kernelcount.budgets import checking, lockfile, nodes
+from kernelcount.budgets.budget import Budget
+from kernelcount.budgets.limits import OVER, Limit, bounds
+from kernelcount.budgets.nodes import Node, Place, Scalar
 from kernelcount.model import Checked, Job, Report
-from kernelcount.nodes import Node, Place, Scalar
 from kernelcount.render import check as render
 from kernelcount.render import wording
 from kernelcount.render.lines import key, said

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from kernelcount import api, budgets, checking, holding
+from kernelcount import api, holding
+from kernelcount.budgets import checking
+from kernelcount.budgets import files as budgets
 from kernelcount.errors import KernelcountError, NotMeasuredError, UsageError
 
 _UNDECIDED = NotMeasuredError.code

@@ -272,8 +272,8 @@ def _marked(node: pytest.Item) -> Marked | None:
     if not marks:
         return None
     from kernelcount import holding
+    from kernelcount.budgets.nodes import Place
     from kernelcount.errors import UsageError
-    from kernelcount.nodes import Place
 
     if any(mark.args for mark in marks):
         pytest.fail("@pytest.mark.kernelcount takes keywords, such as kernels=1", pytrace=False)

@@ -49,7 +49,8 @@ def check(
     """Hold budgets: what targets may launch, move and take."""
     from functools import partial
 
-    from kernelcount import ahead, app, beside, checking, warm
+    from kernelcount import ahead, app, beside, warm
+    from kernelcount.budgets import checking
     from kernelcount.cli import output as out
     from kernelcount.render import check as render
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from kernelcount.allowances import LIMITS
 from kernelcount.cli.options import Output
+from kernelcount.differences.allowances import LIMITS
 from kernelcount.errors import KernelcountError
 
 
@@ -54,9 +54,9 @@ def diff(
     full: Annotated[bool, typer.Option("--full", help="Also what did not change.")] = False,
 ) -> None:
     """Say what changed between two captures, traces or lock files; exit 1 beyond the limits."""
-    from kernelcount import allowances as allowed
     from kernelcount import app
     from kernelcount.cli import output as out
+    from kernelcount.differences import allowances as allowed
     from kernelcount.render import diff as render
 
     given = {

@@ -34,7 +34,8 @@ def scenarios(
     full: Annotated[bool, typer.Option("--full", help="Show limits that are kept, too.")] = False,
 ) -> None:
     """List the examples that come with the tool, by theme, or hold them to their budgets."""
-    from kernelcount import app, checking
+    from kernelcount import app
+    from kernelcount.budgets import checking
     from kernelcount.cli import output as out
     from kernelcount.render import scenarios as render
 
@@ -70,7 +71,8 @@ def _run(chosen: Any, options: Any, form: str, output: Path | None, full: bool) 
     """Hold those chosen to their budgets, each shown as soon as it is known; exit."""
     from functools import partial
 
-    from kernelcount import ahead, app, beside, checking, warm
+    from kernelcount import ahead, app, beside, warm
+    from kernelcount.budgets import checking
     from kernelcount.cli import output as out
     from kernelcount.render import scenarios as render
 

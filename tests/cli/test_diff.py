@@ -123,7 +123,7 @@ def test_the_result_goes_to_a_file_where_one_is_named(kernelcount, files, tmp_pa
 
 
 def test_help_names_every_limit_and_format(kernelcount):
-    from kernelcount.allowances import LIMITS
+    from kernelcount.differences.allowances import LIMITS
 
     code, out, _ = kernelcount("diff", "--help")
     assert code == 0

@@ -26,8 +26,9 @@ from typing import Any
 
 import measured_page
 
-from kernelcount import app, checking, scenarios, warm
+from kernelcount import app, scenarios, warm
 from kernelcount.beside import Alongside, OnPaper
+from kernelcount.budgets import checking
 from kernelcount.model import Capture, Job, Report, Unmeasured
 
 HERE = Path(__file__)

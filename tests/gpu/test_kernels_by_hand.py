@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernelcount import app, checking, scenarios, warm
+from kernelcount import app, scenarios, warm
+from kernelcount.budgets import checking
 
 pytestmark = pytest.mark.gpu
 FOLDER = scenarios.folder().absolute()

@@ -15,7 +15,7 @@ from kernelcount import NotMeasuredError, compare, count
 def add_relu(a, b):
     return (a + b).relu()
 
-a, b = torch.randn(2, 10_000_000, device="cuda")
+a, b = torch.randn(2, 100_000_000, device="cuda")
 """
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelcount import ahead, app, checking, runners, scenarios
+from kernelcount import ahead, app, runners, scenarios
+from kernelcount.budgets import checking
 from kernelcount.model import Checked, Held
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's own

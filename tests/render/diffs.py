@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from kernelcount.allowances import parse
-from kernelcount.differing import between
+from kernelcount.differences.allowances import parse
+from kernelcount.differences.differing import between
 from kernelcount.model import (
     Break,
     Capture,

@@ -8,10 +8,10 @@ from math import inf
 from pathlib import Path
 
 from kernelcount import rules
-from kernelcount.budget import Budget
+from kernelcount.budgets.budget import Budget
+from kernelcount.budgets.limits import Limit
+from kernelcount.budgets.locks import Locks
 from kernelcount.errors import Interrupted, KernelcountError
-from kernelcount.limits import Limit
-from kernelcount.locks import Locks
 from kernelcount.model import (
     EAGER_CODE,
     Beside,

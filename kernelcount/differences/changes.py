@@ -17,7 +17,7 @@ from math import inf
 from statistics import median
 
 from kernelcount import noise, sources, variants
-from kernelcount.alignment import align
+from kernelcount.differences.alignment import align
 from kernelcount.errors import UsageError
 from kernelcount.model import (
     EAGER_CODE,

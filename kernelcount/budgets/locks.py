@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kernelcount import lockfile, sources
-from kernelcount.budget import Budget
+from kernelcount import sources
+from kernelcount.budgets import lockfile
+from kernelcount.budgets.budget import Budget
+from kernelcount.budgets.lockfile import Entry
+from kernelcount.budgets.nodes import Place
 from kernelcount.errors import UsageError
-from kernelcount.lockfile import Entry
 from kernelcount.model import Capture, Environment, Held, Note, Outcome, Report, Status
 from kernelcount.model import Place as SourceLine
-from kernelcount.nodes import Place
 from kernelcount.rules import doubt
 
 

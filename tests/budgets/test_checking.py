@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from render.samples import CPU, FUSED, H200, capture, run_report
 
-from kernelcount import app, budgets, checking, locks
-from kernelcount.checking import Options
+from kernelcount import app
+from kernelcount.budgets import checking, locks
+from kernelcount.budgets import files as budgets
+from kernelcount.budgets.checking import Options
+from kernelcount.budgets.lockfile import Entry
 from kernelcount.errors import Interrupted, NotMeasuredError, UsageError
-from kernelcount.lockfile import Entry
 from kernelcount.model import (
     Beside,
     Break,

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from kernelcount.alignment import align, numbered
+from kernelcount.differences.alignment import align, numbered
 from kernelcount.model import Capture, Lane, Origin, Place, Provenance, Records, Source, Work
 
 

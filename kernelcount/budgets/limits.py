@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from math import isfinite
 
-from kernelcount import nodes
+from kernelcount.budgets import nodes
+from kernelcount.budgets.nodes import Node, Place, Scalar
 from kernelcount.model import Bounds
-from kernelcount.nodes import Node, Place, Scalar
 from kernelcount.rules import RULES, Rule
 
 OVER = "eager"

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kernelcount import devices, inputs, nodes, target, variants
+from kernelcount import devices, inputs, target, variants
+from kernelcount.budgets import nodes
+from kernelcount.budgets.limits import OVER, Limit, bounds
+from kernelcount.budgets.nodes import Mapping, Node, Place, PlacedError, Scalar
 from kernelcount.errors import UsageError
-from kernelcount.limits import OVER, Limit, bounds
 from kernelcount.model import Environment, Held, Job, Status
-from kernelcount.nodes import Mapping, Node, Place, PlacedError, Scalar
 from kernelcount.paper import cards
 from kernelcount.rules import RULES
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kernelcount import lockfile, nodes
+from kernelcount.budgets import lockfile, nodes
+from kernelcount.budgets.lockfile import Entry, updated
 from kernelcount.errors import UsageError
-from kernelcount.lockfile import Entry, updated
 
 SETUP = (("gpu", "sm_90"), ("torch", "2.11.0"), ("triton", "3.6.0"), ("basis", "measured"))
 COMPILE = Entry("a.py:f", "compile", SETUP, (("triton_poi_fused_add_relu_0", 1),), 0, 0)

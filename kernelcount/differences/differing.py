@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from kernelcount import allowances as allowed
-from kernelcount.changes import compare
+from kernelcount.differences import allowances as allowed
+from kernelcount.differences.changes import compare
+from kernelcount.differences.pairing import named, paired, place
 from kernelcount.errors import UsageError
 from kernelcount.model import Allowance, Diff, Side, Unmeasured
-from kernelcount.pairing import named, paired, place
 
 
 def between(

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from render.samples import capture
 
-from kernelcount.alignment import numbered
-from kernelcount.allowances import parse
-from kernelcount.differing import between, chosen
+from kernelcount.differences.alignment import numbered
+from kernelcount.differences.allowances import parse
+from kernelcount.differences.differing import between, chosen
+from kernelcount.differences.sides import read_sides
 from kernelcount.errors import UsageError
 from kernelcount.model import Records, Side, Target, Unmeasured
-from kernelcount.sides import read_sides
 
 A, B = Path("a.json"), Path("b.json")
 NO_MORE = parse({"kernels": "+0"})
@@ -94,8 +94,8 @@ def test_a_trace_is_held_against_one_variant_of_several():
     assert pair.name == "t.json → compile"
 
 
-RECORDED = sorted((Path(__file__).parent / "data" / "h200").glob("h200-*.json.gz"))
-COMPILED = Path(__file__).parent / "data" / "h200" / "h200-gpt2.compile.json.gz"
+RECORDED = sorted((Path(__file__).parent.parent / "data" / "h200").glob("h200-*.json.gz"))
+COMPILED = Path(__file__).parent.parent / "data" / "h200" / "h200-gpt2.compile.json.gz"
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda p: p.name)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from render.samples import ADD, FUSED, H200, RELU, capture
 
-from kernelcount.changes import between_runs, compare
+from kernelcount.differences.changes import between_runs, compare
 from kernelcount.model import (
     Break,
     Capture,

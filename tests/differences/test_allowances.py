@@ -7,7 +7,7 @@ import pytest
 from render.samples import capture
 from test_changes import STEADY, compared, timed
 
-from kernelcount.allowances import LIMITS, decide, missing, parse
+from kernelcount.differences.allowances import LIMITS, decide, missing, parse
 from kernelcount.errors import UsageError
 from kernelcount.model import Capture, Environment, Paper, Unmeasured
 
@@ -178,7 +178,7 @@ def test_without_times_or_on_another_gpu_no_slowdown_is_decided():
 
 
 def test_every_limit_has_a_figure_that_there_is():
-    from kernelcount.changes import FIGURES
+    from kernelcount.differences.changes import FIGURES
 
     assert {limit.total for limit in LIMITS.values()} <= set(FIGURES)
 

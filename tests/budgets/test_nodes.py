@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelcount import nodes
+from kernelcount.budgets import nodes
 from kernelcount.errors import UsageError
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from array import array
 from pathlib import Path
 
-from kernelcount import lockfile
+from kernelcount.budgets import lockfile
+from kernelcount.budgets.lockfile import Entry
 from kernelcount.errors import UnreadableError, UsageError
-from kernelcount.lockfile import Entry
 from kernelcount.model import (
     NO_TIME,
     Activity,

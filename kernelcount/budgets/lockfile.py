@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kernelcount import nodes
-from kernelcount.nodes import Mapping, Node, Scalar
+from kernelcount.budgets import nodes
+from kernelcount.budgets.nodes import Mapping, Node, Scalar
 
 NAME = "kernelcount.lock"
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from kernelcount import nodes
-from kernelcount.budget import Budget, Reader
+from kernelcount.budgets import nodes
+from kernelcount.budgets.budget import Budget, Reader
+from kernelcount.budgets.nodes import Mapping, Node, Scalar
 from kernelcount.errors import UsageError
-from kernelcount.nodes import Mapping, Node, Scalar
 
 FOLDER = "scenarios"
 SUFFIXES = (".yaml", ".yml")

@@ -1,7 +1,7 @@
 """Which variants of two files belong together."""
 
+from kernelcount.differences.pairing import named, paired
 from kernelcount.model import Capture, Environment, Side, Target, Unmeasured
-from kernelcount.pairing import named, paired
 
 
 def side(name, spec="f.py:f", inputs=(), torch="2.11.0", kind="captures", basis="measured"):

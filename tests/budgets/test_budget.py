@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelcount import budgets
+from kernelcount.budgets import files as budgets
 from kernelcount.errors import UsageError
 from kernelcount.model import Bounds, Environment
 

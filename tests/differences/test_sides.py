@@ -6,9 +6,9 @@ import pytest
 from render.samples import capture
 from traces.rows import kernel, launch
 
+from kernelcount.differences.sides import read_sides
 from kernelcount.errors import UnreadableError, UsageError
 from kernelcount.model import Unmeasured
-from kernelcount.sides import read_sides
 from kernelcount.traces import saved
 
 

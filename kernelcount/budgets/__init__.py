@@ -1,0 +1,1 @@
+"""Budgets: the files that hold them, what is in one, and what was launched held against it."""

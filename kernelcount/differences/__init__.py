@@ -1,0 +1,1 @@
+"""Two files held against each other: what appeared, vanished, changed count or got slower."""
