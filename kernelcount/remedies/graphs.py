@@ -44,8 +44,9 @@ def no_graph_of_call(facts: Facts) -> str:
     if reason := no_graphs(facts):
         return reason
     if waits := facts.capture.syncs:
-        where = f" at {Path(waits[0].file).name}:{waits[0].line}" if waits[0].file else ""
-        return f"the CPU waits for the GPU in the call ({waits[0].kind}{where}): no graph holds that"
+        first = waits[0]
+        where = f" at {Path(first.file).name}:{first.line}" if first.file else ""
+        return f"the CPU waits for the GPU in the call ({first.kind}{where}): no graph holds that"
     if facts.subject.backward:
         return (
             "with --backward gradients would have to lie in the graph's memory, as"
