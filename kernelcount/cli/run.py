@@ -111,9 +111,10 @@ def run(
     ] = False,
 ) -> None:
     """Count a function's kernels, eager beside torch.compile."""
-    from kernelcount import app, runners, variants
+    from contextlib import nullcontext
+
+    from kernelcount import app, runners, variants, warm
     from kernelcount import inputs as specs
-    from kernelcount.beside import OnPaper
     from kernelcount.cli import output as out
     from kernelcount.model import Job
 
@@ -148,8 +149,8 @@ def run(
             explain=explain,
         )
         app.check_plot(plot, job, form)
-        with out.status() as progress, OnPaper(job) as beside:
-            answer = app.run(job, runners.in_worker, progress, None if no_paper else beside)
+        with out.status() as progress, nullcontext() if no_paper else warm.beside(job) as beside:
+            answer = app.run(job, runners.in_worker, progress, beside)
     except KernelcountError as error:
         out.fail(error, form, "run")
     answer = app.save(answer, save) if save else answer
