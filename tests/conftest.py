@@ -19,6 +19,9 @@ from kernelcount.model import Job, Outcome
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 
+# What is imported stays: while it is, there is nothing for the garbage collector to find.
+gc.disable()
+
 _MOST_WORKERS = 4
 
 
@@ -39,6 +42,7 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     """What is imported stays: the garbage collector, which looks at all of torch, leaves it out."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

@@ -1,18 +1,22 @@
 """Where a job is done: what a process of its own saves the caller from, and what in-process keeps.
 
-A worker takes some four seconds to start, so tests share one where they can, or ask for much.
+A worker takes some four seconds to start from nothing. Where it is not the start that is looked at,
+they are forked from a process that has imported torch.
 """
 
 import subprocess
 import sys
+import threading
 import time
+from functools import partial
+from multiprocessing import forkserver
 from pathlib import Path
 
 import msgspec
 import pytest
 from counting import operations
 
-from kernelcount import runners, worker
+from kernelcount import runners, warm, worker
 from kernelcount.errors import Interrupted, KernelcountError
 from kernelcount.model import (
     NOT_TIMED,
@@ -24,6 +28,7 @@ from kernelcount.model import (
     Timing,
     Unmeasured,
 )
+from kernelcount.probes import compiler
 from kernelcount.runners import Results, _frame, in_process, in_worker
 from kernelcount.traces import saved
 
@@ -44,6 +49,26 @@ def left_over(mark):
         except OSError:
             continue
     return found
+
+
+@pytest.fixture(scope="module")
+def in_fork():
+    """Do a job in workers forked from a process that has imported torch and counted nothing yet.
+
+    So that, unlike one that has counted on paper, it is as good for the CPU as a new one.
+    """
+    server, ready = forkserver.ForkServer(), threading.Event()
+    server.set_forkserver_preload([*compiler.MODULES, "kernelcount.capture", "kernelcount.worker"])
+    ready.set()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCH_WARM_POOL", "0")  # no fork would have its threads
+        server.ensure_running()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("ensure_running", "connect_to_new_process"):
+            patch.setattr(forkserver, name, getattr(server, name))
+        patch.setattr(warm, "_served", ready)
+        yield partial(in_worker, start=warm.forked)
+    server._stop()
 
 
 # ── a process of its own ─────────────────────────────────────────────────────────────────────────
@@ -75,14 +100,16 @@ def works(x):
 
 
 @pytest.fixture(scope="module")
-def wrong(tmp_path_factory):
+def wrong(tmp_path_factory, in_fork):
     """What came of three functions that do wrong, one after the other: path, results, seconds."""
     path = tmp_path_factory.mktemp("wrong") / "users.py"
     path.write_text(WRONG)
     variants = ("eager", f"{path}:ends", f"{path}:works")
     began = time.monotonic()
     job = Job(f"{path}:crashes", device="cpu", sizes=(4,), variants=variants)
-    return path, in_worker(job, quiet), time.monotonic() - began
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runners, "_GRACE", 0.5)  # the last one has a thread that never ends
+        return path, in_fork(job, quiet), time.monotonic() - began
 
 
 def test_a_crash_costs_its_variant_and_says_where(wrong):
@@ -105,10 +132,10 @@ def test_a_function_that_does_everything_wrong_but_works_is_counted(wrong):
     assert left_over(str(path)) == []
 
 
-def test_one_that_ends_while_the_module_is_imported_ends_the_job(target):
+def test_one_that_ends_while_the_module_is_imported_ends_the_job(target, in_fork):
     path = target("import os\nos._exit(0)")
     with pytest.raises(KernelcountError, match="ended itself with exit code 0") as error:
-        in_worker(Job(f"{path}:f", device="cpu", sizes=(4,)), quiet)
+        in_fork(Job(f"{path}:f", device="cpu", sizes=(4,)), quiet)
     assert error.value.code == 2
     assert "importing" in str(error.value)
 
@@ -138,23 +165,23 @@ def test_out_of_time_says_which_line_it_was_at_and_leaves_no_child_behind(target
         assert left_over(f"{tmp_path}/orphan-2") == []
 
 
-def test_an_import_that_never_ends_is_ended(target):
+def test_an_import_that_never_ends_is_ended(target, in_fork):
     path = target("import time\nwhile True: time.sleep(0.01)")
     with pytest.raises(KernelcountError, match="no answer within --timeout 1 s") as error:
-        in_worker(Job(f"{path}:f", device="cpu", sizes=(4,), timeout=1.0), quiet)
+        in_fork(Job(f"{path}:f", device="cpu", sizes=(4,), timeout=1.0), quiet)
     assert str(error.value).endswith("it was at users.py:3, in <module>")
     assert error.value.code == 3
 
 
-def test_keyboard_interrupt_raised_by_the_function_interrupts(target):
+def test_keyboard_interrupt_raised_by_the_function_interrupts(target, in_fork):
     path = target("def f(x):\n    raise KeyboardInterrupt")
     with pytest.raises(KernelcountError, match="the function raised KeyboardInterrupt") as error:
-        in_worker(Job(f"{path}:f", device="cpu", sizes=(4,)), quiet)
+        in_fork(Job(f"{path}:f", device="cpu", sizes=(4,)), quiet)
     assert error.value.code == 130
 
 
 @pytest.mark.parametrize("which", ["f", "g"])
-def test_keyboard_interrupt_raised_while_times_are_taken_interrupts_too(target, which):
+def test_keyboard_interrupt_raised_while_times_are_taken_interrupts_too(target, in_fork, which):
     path = target(f"""
         calls = dict(f=0, g=0)
         def call(name, x):
@@ -167,7 +194,7 @@ def test_keyboard_interrupt_raised_while_times_are_taken_interrupts_too(target, 
     """)
     job = Job(f"{path}:f", device="cpu", sizes=(4,), variants=("eager", f"{path}:g"), seconds=1.0)
     with pytest.raises(Interrupted) as error:
-        in_worker(job, quiet)
+        in_fork(job, quiet)
     assert error.value.code == 130
     assert str(error.value) == (
         "interrupted: the function raised KeyboardInterrupt (timing); what was counted before is"

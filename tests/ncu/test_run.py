@@ -74,7 +74,11 @@ def notes(variant):
     return {note["code"]: note["detail"] for note in variant["notes"]}
 
 
-def test_the_steady_call_is_run_again_and_every_kernel_has_its_counters(run, ncu, tmp_path):
+def test_the_steady_call_is_run_again_and_every_kernel_has_its_counters(
+    run, ncu, tmp_path, monkeypatch
+):
+    # The second run differs from the first in what is asked for and in nothing else: see below.
+    monkeypatch.setenv("FAKE_NCU_ONCE", str(tmp_path / "launched"))
     variant, code = run(TARGET + PRINTS, "--save", str(tmp_path / "saved.json"))
     assert (code, variant["kernels"], variant["notes"]) == (0, 2, [])
     assert variant["dram"] == {"read": 1_600_001_024, "written": 799_997_952, "basis": "ncu"}
@@ -86,6 +90,10 @@ def test_the_steady_call_is_run_again_and_every_kernel_has_its_counters(run, ncu
     (kept,) = saved.load((tmp_path / "saved.json").read_bytes(), "saved")
     assert [c.stall for c in kept.counters] == ["long_scoreboard"] * 2
     first, second = ncu()
+    programs = [flags[flags.index(sys.executable) :] for flags in (first, second)]
+    folders = [str(Path(f[f.index("--log-file") + 1]).parent) for f in (first, second)]
+    assert [p[-1].count(f) for p, f in zip(programs, folders, strict=True)] == [1, 1]
+    assert programs[0] == [part.replace(*folders[::-1]) for part in programs[1]]
     for flags in (first, second):
         text = " ".join(flags)
         for flag in (
