@@ -40,7 +40,8 @@ _SPLIT_K = re.compile("splitKreduce|split_k_kernel")
 def speed(base: Capture, other: Capture) -> Speed | None:
     """How the time of a call of `other` compares with that of `base`.
 
-    None where they were not timed in turn, or too seldom to tell.
+    There is a difference where both the test finds one and the interval has 1 outside. None where
+    they were not timed in turn, or too seldom to tell.
     """
     first, second = base.timing, other.timing
     if first is None or second is None or other.name not in first.together:
@@ -53,7 +54,8 @@ def speed(base: Capture, other: Capture) -> Speed | None:
     if differs is None or bounds is None:
         return None
     ratio = median(ratios)
-    verdict = "no difference" if not differs else "faster" if ratio > 1 else "slower"
+    same = not differs or bounds[0] <= 1 <= bounds[1]
+    verdict = "no difference" if same else "faster" if ratio > 1 else "slower"
     return Speed(ratio, *bounds, verdict)  # type: ignore[arg-type]
 
 

@@ -1,11 +1,13 @@
 """What was measured, held against paper: each difference is named by the call that makes it."""
 
+import random
 from array import array
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kernelcount import comparison
 from kernelcount.comparison import GENERATED, beside, with_costs
 from kernelcount.model import (
     Beside,
@@ -15,6 +17,7 @@ from kernelcount.model import (
     Lane,
     Paper,
     Records,
+    Timing,
     Unmeasured,
     Work,
 )
@@ -161,3 +164,26 @@ def test_what_did_not_break_stays_as_it_is():
     for outcome in (broken(), Capture("eager"), Unmeasured("compile", "out of memory")):
         assert with_costs(outcome, Beside(Unmeasured("compile", "sparse"))) is outcome
     assert with_costs(broken(PRINT), None) == broken(PRINT)
+
+
+# ── times ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def timed(name, samples):
+    return Capture(name, timing=Timing(tuple(samples), 1, ("a", "b")))
+
+
+@pytest.mark.parametrize("n", range(8, 120, 7))
+def test_what_is_faster_or_slower_is_so_with_its_whole_interval(n):
+    """The test weighs how large the differences are, the interval does not."""
+    chance = random.Random(n)
+    found = set()
+    for shift in (0.0, 0.01, 0.015, 0.02, 0.03, 0.1):
+        base = [100 * (1 + 0.04 * chance.random() ** 3) for _ in range(n)]
+        other = [100 * (1 + 0.04 * chance.random() ** 3) / (1 + shift) for _ in range(n)]
+        for pair in ((base, other), (other, base)):
+            speed = comparison.speed(timed("a", pair[0]), timed("b", pair[1]))
+            found.add(speed.verdict)
+            assert (speed.verdict == "no difference") or not speed.low <= 1 <= speed.high
+            assert speed.verdict != "faster" or speed.ratio > 1
+    assert found == {"faster", "slower", "no difference"}

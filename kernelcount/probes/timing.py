@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from itertools import cycle, islice
+from itertools import count, cycle, islice
 from math import ceil
 from statistics import median
 from typing import Any
@@ -75,16 +75,19 @@ def in_turn(candidates: Sequence[Candidate], device: Device, seconds: float) -> 
             candidate.batch = 1
         return
     _warm_up(candidates, device, begun + seconds / 2)  # the other half is for what counts
-    while True:
-        for order in orders(len(candidates)):
-            if len(order) > 2:  # noqa: PLR2004  as `orders` has it
-                turn(candidates[order[0]], device)
-            for i in order:
-                candidates[i].samples.append(turn(candidates[i], device))
-            if time.monotonic() > until:
-                return
-        if _precise(candidates):
+    rows, precise = orders(len(candidates)), False
+    for done in count(1):
+        order = rows[(done - 1) % len(rows)]
+        if len(order) > 2:  # noqa: PLR2004  as `orders` has it
+            turn(candidates[order[0]], device)
+        for i in order:
+            candidates[i].samples.append(turn(candidates[i], device))
+        if time.monotonic() > until or (precise and done % len(rows) == 0):
             return
+        # Whoever comes after this has lost what was in the caches: by one turn more than the
+        # design has, each in turn.
+        if done % (len(rows) + 1) == 0:
+            precise = precise or _precise(candidates)
 
 
 def orders(n: int) -> list[list[int]]:
