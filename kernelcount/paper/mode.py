@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from kernelcount.devices.aten import effect
-from kernelcount.paper import adapter, rules
+from kernelcount.paper import adapter, operands, rules
 from kernelcount.paper.log import Log
 from kernelcount.paper.places import STAND_IN, is_on, redirected, refuse_layouts
 from kernelcount.paper.steps import leaves
@@ -20,12 +20,6 @@ from kernelcount.paper.values import Values
 # Gradients that depend on values, or go another way for tensors without memory
 # (FunctionsManual.cpp, areAnyTensorSubclassLike): what they run here is not what a GPU runs.
 _BY_VALUES = frozenset({"ProdBackward0", "ProdBackward1", "CumprodBackward0"})
-
-# Ops that are not pointwise and take no operand from the host either.
-_ONE_DEVICE = frozenset(
-    {"mm", "addmm", "bmm", "baddbmm", "addmv", "mv", "dot", "convolution", "native_layer_norm",
-     "native_group_norm", "native_batch_norm", "embedding", "cat"}
-)  # fmt: skip
 
 Composites = Mapping[Any, Callable[..., Any]]
 
@@ -94,7 +88,7 @@ class _Run:
                 self.values.keep(self._changed())
             return self.func(*self.args, **self.kwargs)
         refuse_layouts(self.given)
-        self._refuse_two_devices()
+        self._refuse_what_cannot_run()
         try:
             result = self.func(*self.args, **self.kwargs)
         except (NotImplementedError, RuntimeError) as error:
@@ -116,16 +110,13 @@ class _Run:
             self.log.note_op(self.op(result))
         return result
 
-    def _refuse_two_devices(self) -> None:
-        """Raise what torch raises on a GPU, in its words; tensors without memory do not mind."""
-        name = self.func.name().partition(".")[0].partition("::")[2]
-        meets = name in _ONE_DEVICE or adapter.is_pointwise(self.func)
-        from_host = any(is_on(t, "cpu") and t.dim() for t in self.given)
-        if meets and from_host and name not in rules.COPIES:
-            raise RuntimeError(
-                "Expected all tensors to be on the same device, but found at least two devices, "
-                "cuda:0 and cpu!"
-            )
+    def _refuse_what_cannot_run(self) -> None:
+        """Tensors without memory do not mind what a GPU's kernels refuse."""
+        namespace, _, name = self.func.name().partition(".")[0].partition("::")
+        if namespace in rules.TORCHS_OWN:
+            operands.check_devices(name, self.given)
+            given = {a.name: v for a, v in _bound(self.func, self.args, self.kwargs)}
+            operands.check_dtypes(name, given)
 
     def _is_ours(self) -> bool:
         device = self.kwargs.get("device")
