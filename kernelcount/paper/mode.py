@@ -108,6 +108,7 @@ class _Run:
             self.log.note_open(str(gradient))
         else:
             self.log.note_op(self.op(result))
+        self.log.note_held(self.values)
         return result
 
     def _refuse_what_cannot_run(self) -> None:
