@@ -45,6 +45,9 @@ def test_the_card_decides(doubles):
 def test_what_is_freed_on_the_way_is_not_held(target):
     chain = target("def f(x):\n    for _ in range(20):\n        x = x + 1\n    return x\n")
     assert "too-large" not in notes(chain, FLOATS // 4)
+
+
+def test_what_is_kept_on_the_way_is_held(target):
     kept = target("def f(x):\n    made = [x + i for i in range(20)]\n    return made[0]\n")
     assert "too-large" in notes(kept, FLOATS // 4)
 
