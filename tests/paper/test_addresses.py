@@ -8,7 +8,8 @@ import torch
 
 import kernelcount
 from kernelcount import runners
-from kernelcount.model import Capture, Job, Unmeasured
+from kernelcount.errors import KernelcountError
+from kernelcount.model import Capture, Job
 from kernelcount.paper.addresses import MARK
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -55,6 +56,6 @@ def test_cuda_c_that_is_built_as_the_module_is_imported_is_told_in_plain_words(t
         "made = load_inline('made', '', cuda_sources='int f();', functions=[])\n"
         "def f(x):\n    return x\n"
     )
-    outcome = counted(path)
-    assert isinstance(outcome, Unmeasured)
-    assert (outcome.code, "CUDA C of its own" in outcome.reason) == (3, True), outcome
+    with pytest.raises(KernelcountError, match="CUDA C of its own") as raised:
+        counted(path)
+    assert raised.value.code == 3
