@@ -7,6 +7,7 @@ Ops on GPU tensors run on shapes, and on values where there are any; each is not
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +21,18 @@ from kernelcount.paper.values import Values
 # Gradients that depend on values, or go another way for tensors without memory
 # (FunctionsManual.cpp, areAnyTensorSubclassLike): what they run here is not what a GPU runs.
 _BY_VALUES = frozenset({"ProdBackward0", "ProdBackward1", "CumprodBackward0"})
+
+# What a gradient changes in place on a GPU, and not where tensors have no memory, for which
+# areAnyTensorSubclassLike is true (FunctionsManual.cpp, TensorAdvancedIndexing.cpp).
+_SELECTED = ("Max", "Min", "Median", "Nanmedian", "Kthvalue", "Mode", "Topk", "Sort")
+_IN_PLACE = {
+    "scatter": tuple(f"{name}Backward" for name in _SELECTED),
+    "scatter_add": ("GatherBackward", "CummaxBackward", "CumminBackward"),
+    "index_put": ("IndexBackward",),
+    "index_add": ("IndexSelectBackward",),
+    "masked_scatter": ("MaskedSelectBackward",),
+    "put": ("TakeBackward",),
+}
 
 Composites = Mapping[Any, Callable[..., Any]]
 
@@ -107,7 +120,7 @@ class _Run:
         if (gradient := adapter.backward_node()) in _BY_VALUES:
             self.log.note_open(str(gradient))
         else:
-            self.log.note_op(self.op(result))
+            self.log.note_op(_as_on_gpu(self.op(result), gradient))
         self.log.note_held(self.values)
         return result
 
@@ -131,6 +144,13 @@ class _Run:
 
     def _changed(self) -> list[Any]:
         return _changed(self.func, self.args, self.kwargs)
+
+
+def _as_on_gpu(op: rules.Op, gradient: str | None) -> rules.Op:
+    """An op of a gradient that a GPU has in place. `gradient`: the node that runs it."""
+    nodes = _IN_PLACE.get(op.name, ())
+    in_place = gradient is not None and gradient.rstrip("0123456789") in nodes
+    return replace(op, name=f"{op.name}_") if in_place else op
 
 
 def op_of(func: Any, args: Any, kwargs: dict[str, Any], written: list[Any]) -> rules.Op:
