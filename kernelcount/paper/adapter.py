@@ -420,6 +420,32 @@ def traced_like(answers: dict[str, Any]) -> Iterator[None]:
             del rules[answer]
 
 
+@contextmanager
+def traced_as(functions: dict[Any, Any]) -> Iterator[None]:
+    """Have Dynamo trace each of these functions as the one of torch's that it is given for.
+
+    A graph then calls torch's own; guards are on the function that stands there, which must stay.
+    """
+    from torch._dynamo.trace_rules import get_torch_obj_rule_map
+    from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
+
+    rules, handlers = get_torch_obj_rule_map(), TorchInGraphFunctionVariable._get_handlers()
+
+    def handler(real: Any) -> Callable[..., Any]:
+        def handled(_: Any, tx: Any, *args: Any, **kwargs: Any) -> Any:
+            return TorchInGraphFunctionVariable(real).call_function(tx, args, kwargs)
+
+        return handled
+
+    for function, real in functions.items():
+        rules[function], handlers[function] = rules[real], handler(real)
+    try:
+        yield
+    finally:
+        for function in functions:
+            del rules[function], handlers[function]
+
+
 def never_compiled(function: Any) -> None:
     """Have Dynamo let the function run as it is, where it is called from code not compiled."""
     from torch._dynamo.eval_frame import skip_code

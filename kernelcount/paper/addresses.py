@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from kernelcount.paper import adapter
 from kernelcount.paper.places import STAND_IN, is_on
 from kernelcount.paper.scene import Scene
 
-# torch's own code, and what keeps the user's state, must know that there is no memory; so must what
-# the scenarios' CUDA C is called by (scenarios/cuda_source.py), which takes addresses.
-_TOLD_THE_TRUTH = ("torch.", "kernelcount.", "cuda_source")
+# torch's own code, and what keeps the user's state, must know that there is no memory.
+_TOLD_THE_TRUTH = ("torch.", "kernelcount.")
+
+MARK = "KERNELCOUNT_TAKES_ADDRESSES"
+"""A module that has this name, and true under it, is told the truth as well: on paper each address
+is 0. It is for code that gives addresses to kernels of its own, which then can say that there are
+none, by NotMeasuredError for one."""
 
 # A storage's own object lies at a multiple of 16 bytes, as malloc has it; CUDA's allocator gives
 # memory at multiples of 512 (kMinBlockSize in c10/core/AllocatorConfig.h).
@@ -27,6 +32,11 @@ _ASKED = (
 )
 
 
+def _is_told_the_truth(asking: FrameType) -> bool:
+    names = asking.f_globals
+    return str(names.get("__name__", "")).startswith(_TOLD_THE_TRUTH) or bool(names.get(MARK))
+
+
 def of_tensors(scene: Scene) -> Callable[[Any], int]:
     """Tensor.data_ptr, stable as long as the storage lives. Raises what torch's own raises."""
     import torch
@@ -34,9 +44,9 @@ def of_tensors(scene: Scene) -> Callable[[Any], int]:
     real = torch.Tensor.data_ptr
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
-    def told(tensor: Any, asking: str) -> int:
+    def told(tensor: Any, asking: FrameType) -> int:
         address = int(real(tensor))
-        if not is_on(tensor) or not tensor.numel() or asking.startswith(_TOLD_THE_TRUTH):
+        if not is_on(tensor) or not tensor.numel() or _is_told_the_truth(asking):
             return address  # 0 without elements, as on a GPU
         scene.told.setdefault(_ASKED)
         start = adapter.unique_id(tensor) * _SPREAD
@@ -44,7 +54,7 @@ def of_tensors(scene: Scene) -> Callable[[Any], int]:
 
     def data_ptr(self: Any) -> int:
         """Tensor.data_ptr."""
-        return told(self, str(sys._getframe(1).f_globals.get("__name__", "")))  # type: ignore[no-any-return]
+        return told(self, sys._getframe(1))  # type: ignore[no-any-return]
 
     return data_ptr
 
@@ -56,16 +66,16 @@ def of_storages(scene: Scene) -> Callable[[Any], int]:
     real = torch.UntypedStorage.data_ptr
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
-    def told(storage: Any, asking: str) -> int:
+    def told(storage: Any, asking: FrameType) -> int:
         address = int(real(storage))
         on_gpu = storage.device.type == STAND_IN
-        if not on_gpu or not storage.nbytes() or asking.startswith(_TOLD_THE_TRUTH):
+        if not on_gpu or not storage.nbytes() or _is_told_the_truth(asking):
             return address
         scene.told.setdefault(_ASKED)
         return adapter.storage_id(storage) * _SPREAD
 
     def data_ptr(self: Any) -> int:
         """UntypedStorage.data_ptr."""
-        return told(self, str(sys._getframe(1).f_globals.get("__name__", "")))  # type: ignore[no-any-return]
+        return told(self, sys._getframe(1))  # type: ignore[no-any-return]
 
     return data_ptr

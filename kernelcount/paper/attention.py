@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from kernelcount.paper.operands import check_attention
+
 Backend = Literal["cudnn", "flash", "efficient", "math"]
 Capability = tuple[int, int]
 
@@ -69,6 +71,7 @@ def made_for(capability: Capability) -> Any:
     ) -> Any:
         import torch
 
+        check_attention(query, key, value, attn_mask)
         aten = torch.ops.aten
         backend = choose(query, key, value, attn_mask, is_causal, enable_gqa, capability)
         mask = _as_bias(attn_mask, query)

@@ -34,6 +34,7 @@ def for_card(card: Card, log: Log) -> Composites:
         aten.log_softmax.int: _softmax_by(aten.log_softmax.int, aten._log_softmax.default),
         aten.rms_norm.default: _rms_norm_into(log),
         aten.one_hot.default: _one_hot,
+        aten.ctc_loss.Tensor: _ctc_loss,
         **_recurrent(log),
     }
 
@@ -91,6 +92,15 @@ def _one_hot(index: Any, classes: int = -1) -> Any:
         classes = int(index.max().item()) + 1
     made = torch.zeros((*index.shape, classes), dtype=index.dtype, device=index.device)
     return made.scatter_(-1, index.unsqueeze(-1), 1)
+
+
+def _ctc_loss(probabilities: Any, targets: Any, *lengths: Any, **options: Any) -> Any:
+    """The lengths are read on the host (LossCTC.cpp), but for tensors without memory."""
+    import torch
+
+    inputs, outputs, *rest = lengths
+    listed = inputs.tolist(), outputs.tolist()
+    return torch.ops.aten.ctc_loss.IntList(probabilities, targets, *listed, *rest, **options)
 
 
 def _rms_norm_into(log: Log) -> Callable[..., Any]:

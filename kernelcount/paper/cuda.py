@@ -169,6 +169,10 @@ _NO_CUDA = (
 _TRITON = (
     "the function launches a Triton kernel of its own: on paper it is not built, and so not counted"
 )
+_CUDA_C = (
+    "the code builds CUDA C of its own (torch.utils.cpp_extension), which cannot be counted on"
+    " paper; built when it is first called, it leaves the other variants their count"
+)
 _NO_FAKE = (
     "an op of the user's has no fake implementation (torch.library.register_fake), so what it gives"
     " is not known on paper"
@@ -177,6 +181,7 @@ _SPARSE = "sparse tensors are not followed on paper"
 _IN_OUR_WORDS = {
     "libcuda.so": _TRITON,  # Triton's, where it finds no driver: triton/backends/nvidia/driver.py
     "active drivers": _TRITON,  # triton/runtime/driver.py
+    "CUDA_HOME environment variable is not set": _CUDA_C,  # torch/utils/cpp_extension.py
     "There was no fake impl registered": _NO_FAKE,
     "Cannot access storage of Sparse": _SPARSE,
 }

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kernelcount import memory
 from kernelcount.errors import KernelcountError, NotMeasuredError
 from kernelcount.model import (
     NO_TIME,
@@ -86,6 +87,7 @@ class PretendedGpu:
         self._counted: list[Call] = []
         self._traced: tuple[Place, ...] = ()
         self._unit, self._floor = 0, 0
+        self._held = 0
         self.syncs: tuple[Sync, ...] = ()
 
     def missing(self) -> str | None:
@@ -159,13 +161,16 @@ class PretendedGpu:
         To be called inside `prepare`. Raises what the call raises.
         """
         self._log.calls.clear()
+        self._log.held = 0
         ends = bounds.Ends(given)
         with self._log.opened():
             result = call()
+            self._log.note_held(self.values)
             if beside is not None:
                 self._log.note_open(beside)
             for doubt in self._scene.doubts:
                 self._log.note_open(doubt)
+        self._held = self._log.held
         self._unit, self._floor = ends.floor(result)
         self._counted = list(self._log.calls)
         self._traced = tuple(self._compiler.traced)
@@ -247,6 +252,13 @@ class PretendedGpu:
             yield Note("doubtful-values", detail)
 
     def _told(self) -> Iterator[Note]:
+        if self._held:
+            detail = (
+                f"a call holds {memory.readable(self._held)} at once, and the memory of the "
+                f"{self.card.name} is {memory.readable(self.card.memory)}: it would not fit, and "
+                "is counted as if it did"
+            )
+            yield Note("too-large", detail)
         if self._asked is not None and self.values.asked is None:
             yield _asked(self._asked)
         if self._late:

@@ -19,6 +19,7 @@ from kernelcount.paper.waits import Pinned
 
 if TYPE_CHECKING:
     from kernelcount.paper.segments import Recorder
+    from kernelcount.paper.values import Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ class Call:
 class Log:
     """Calls in order, noted while it is `open`. `card`: the name of the GPU that they are for.
 
-    `recorder` takes down what was called, and with what, where somebody wants to know.
+    `recorder` takes down what was called, and with what, where somebody wants to know. `held`: the
+    most bytes that were seen to be held at once, where that is more than the card's memory, else 0.
     """
 
     def __init__(self, card: str) -> None:
@@ -62,6 +64,7 @@ class Log:
         self.recorder: Recorder | None = None
         self.calls: list[Call] = []
         self.is_open = False
+        self.held = 0
         self._inside: list[Flops | None] | None = None
         self.sources = Sources()
 
@@ -104,6 +107,12 @@ class Log:
             ops, where = self.sources.of(op.name)
             done = known or call.flops
             self.calls.append(replace(call, flops=done, ops=ops, where=where, waits=found))
+
+    def note_held(self, values: Values) -> None:
+        """Look at what is held just now; not where a graph is played, which holds what is fused."""
+        if self.is_open and self.recorder is None:
+            most = cards.CARDS[self.card].memory
+            self.held = max(self.held, values.held_beyond(most))
 
     def note_wait(self, kind: SyncKind, what: str) -> None:
         """Note a wait that no op makes, at the line of the user's that runs just now."""

@@ -7,11 +7,12 @@ Ops on GPU tensors run on shapes, and on values where there are any; each is not
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from kernelcount.devices.aten import effect
-from kernelcount.paper import adapter, rules
+from kernelcount.paper import adapter, operands, rules
 from kernelcount.paper.log import Log
 from kernelcount.paper.places import STAND_IN, is_on, redirected, refuse_layouts
 from kernelcount.paper.steps import leaves
@@ -21,11 +22,17 @@ from kernelcount.paper.values import Values
 # (FunctionsManual.cpp, areAnyTensorSubclassLike): what they run here is not what a GPU runs.
 _BY_VALUES = frozenset({"ProdBackward0", "ProdBackward1", "CumprodBackward0"})
 
-# Ops that are not pointwise and take no operand from the host either.
-_ONE_DEVICE = frozenset(
-    {"mm", "addmm", "bmm", "baddbmm", "addmv", "mv", "dot", "convolution", "native_layer_norm",
-     "native_group_norm", "native_batch_norm", "embedding", "cat"}
-)  # fmt: skip
+# What a gradient changes in place on a GPU, and not where tensors have no memory, for which
+# areAnyTensorSubclassLike is true (FunctionsManual.cpp, TensorAdvancedIndexing.cpp).
+_SELECTED = ("Max", "Min", "Median", "Nanmedian", "Kthvalue", "Mode", "Topk", "Sort")
+_IN_PLACE = {
+    "scatter": tuple(f"{name}Backward" for name in _SELECTED),
+    "scatter_add": ("GatherBackward", "CummaxBackward", "CumminBackward"),
+    "index_put": ("IndexBackward",),
+    "index_add": ("IndexSelectBackward",),
+    "masked_scatter": ("MaskedSelectBackward",),
+    "put": ("TakeBackward",),
+}
 
 Composites = Mapping[Any, Callable[..., Any]]
 
@@ -94,7 +101,7 @@ class _Run:
                 self.values.keep(self._changed())
             return self.func(*self.args, **self.kwargs)
         refuse_layouts(self.given)
-        self._refuse_two_devices()
+        self._refuse_what_cannot_run()
         try:
             result = self.func(*self.args, **self.kwargs)
         except (NotImplementedError, RuntimeError) as error:
@@ -113,19 +120,17 @@ class _Run:
         if (gradient := adapter.backward_node()) in _BY_VALUES:
             self.log.note_open(str(gradient))
         else:
-            self.log.note_op(self.op(result))
+            self.log.note_op(_as_on_gpu(self.op(result), gradient))
+        self.log.note_held(self.values)
         return result
 
-    def _refuse_two_devices(self) -> None:
-        """Raise what torch raises on a GPU, in its words; tensors without memory do not mind."""
-        name = self.func.name().partition(".")[0].partition("::")[2]
-        meets = name in _ONE_DEVICE or adapter.is_pointwise(self.func)
-        from_host = any(is_on(t, "cpu") and t.dim() for t in self.given)
-        if meets and from_host and name not in rules.COPIES:
-            raise RuntimeError(
-                "Expected all tensors to be on the same device, but found at least two devices, "
-                "cuda:0 and cpu!"
-            )
+    def _refuse_what_cannot_run(self) -> None:
+        """Tensors without memory do not mind what a GPU's kernels refuse."""
+        namespace, _, name = self.func.name().partition(".")[0].partition("::")
+        if namespace in rules.TORCHS_OWN:
+            operands.check_devices(name, self.given)
+            given = {a.name: v for a, v in _bound(self.func, self.args, self.kwargs)}
+            operands.check_dtypes(name, given)
 
     def _is_ours(self) -> bool:
         device = self.kwargs.get("device")
@@ -139,6 +144,13 @@ class _Run:
 
     def _changed(self) -> list[Any]:
         return _changed(self.func, self.args, self.kwargs)
+
+
+def _as_on_gpu(op: rules.Op, gradient: str | None) -> rules.Op:
+    """An op of a gradient that a GPU has in place. `gradient`: the node that runs it."""
+    nodes = _IN_PLACE.get(op.name, ())
+    in_place = gradient is not None and gradient.rstrip("0123456789") in nodes
+    return replace(op, name=f"{op.name}_") if in_place else op
 
 
 def op_of(func: Any, args: Any, kwargs: dict[str, Any], written: list[Any]) -> rules.Op:

@@ -39,8 +39,7 @@ class AGpu:
     """Lets the user's code believe that `card` is there, while it is open and not lifted.
 
     It is lifted while torch compiles: its compiler looks at the tensor class that is changed here.
-    `compiles`: whether the user's code is to be compiled. Then ``torch.tensor`` is left alone,
-    since a compiled function guards on it.
+    `compiles`: whether the user's code is to be compiled.
     """
 
     def __init__(self, scene: Scene, card: Card, *, compiles: bool = False) -> None:
@@ -65,8 +64,8 @@ class AGpu:
         started, submitted = map(apart, threads.starting(self._scene))
         _replace(self._kept, threading.Thread, {"start": started})
         _replace(self._kept, ThreadPoolExecutor, {"submit": submitted})
+        self._make()
         if not self._compiles:
-            _replace(self._kept, torch, _factories())
             self._kept.enter_context(autocast.followed(notice))
         else:
             _replace(self._kept, torch.autocast, _autocast(notice))
@@ -97,6 +96,20 @@ class AGpu:
         ):
             for name, value in rows.items():
                 _put(self._kept, name, value)
+
+    def _make(self) -> None:
+        """Put what stands in for the makers of tensors in its place.
+
+        A compiled function guards on them, so they stay while torch compiles, and do nothing then.
+        """
+        import torch
+
+        made = _factories(lambda: self._patches is None)
+        real = {stand_in: getattr(torch, name) for name, stand_in in made.items()}
+        self._kept.enter_context(adapter.traced_as(real))
+        for stand_in in real:
+            adapter.never_compiled(stand_in)
+        _replace(self._kept, torch, made)
 
     def put_on(self) -> None:
         """Begin, or go on, to pretend."""
@@ -204,8 +217,16 @@ def _more_methods(to: Callable[..., Any], pinned: Pinned) -> dict[str, Any]:
         plain = is_on(self) and self.dim() == 0
         return format(self.item(), spec) if plain else str(form(self, spec))
 
-    form = torch.Tensor.__format__
+    def made_anew(self: Any, data: Any, **kwargs: Any) -> Any:
+        """Tensor.new_tensor: made on the host and copied, as torch.tensor does."""
+        if not (is_on(self) if kwargs.get("device") is None else is_gpu(kwargs["device"])):
+            return anew(self, data, **kwargs)
+        options = {"dtype": self.dtype, "device": STAND_IN, **kwargs}
+        return torch.tensor(data, **{k: redirected(v) for k, v in options.items()})
+
+    form, anew = torch.Tensor.__format__, torch.Tensor.new_tensor
     return {
+        "new_tensor": made_anew,
         "__setitem__": _putting(),
         "__format__": formatted,
         "record_stream": record_stream,
@@ -296,26 +317,39 @@ def _generator() -> type:
     return Generator
 
 
-def _factories() -> dict[str, Any]:
-    """Those that go to C++ before anybody could change their device."""
+def _factories(is_lifted: Callable[[], bool]) -> dict[str, Any]:
+    """Those that go to C++ before anybody could change their device.
+
+    `is_lifted`: whether torch's own are meant just now.
+    """
     import torch
 
     tensor, as_tensor = torch.tensor, torch.as_tensor
 
-    def made(data: Any, *, device: Any = None, **kwargs: Any) -> Any:
-        """torch.tensor; for the GPU it is made on the host and copied, as it is there."""
-        if not is_gpu(adapter.default_device() if device is None else device):
-            return tensor(data, device=device, **kwargs)
-        wanted = kwargs.pop("requires_grad", False)
-        data = mapped(data, lambda v: v.item() if is_on(v) and v.dim() == 0 else v)
-        return tensor(data, device="cpu", **kwargs).to(STAND_IN).requires_grad_(wanted)
+    def is_wanted(device: Any) -> bool:
+        return not is_lifted() and is_gpu(adapter.default_device() if device is None else device)
 
-    def taken(data: Any, dtype: Any = None, device: Any = None) -> Any:
-        """torch.as_tensor, the same way."""
-        if not is_gpu(adapter.default_device() if device is None else device):
-            return as_tensor(data, dtype=dtype, device=device)
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def on_gpu(data: Any, requires_grad: bool, **kwargs: Any) -> Any:
+        data = mapped(data, lambda v: v.item() if is_on(v) and v.dim() == 0 else v)
+        return tensor(data, device="cpu", **kwargs).to(STAND_IN).requires_grad_(requires_grad)
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def taken_to_gpu(data: Any, dtype: Any) -> Any:
         if not isinstance(data, torch.Tensor):
             return as_tensor(data, dtype=dtype, device="cpu").to(STAND_IN)
         return data.to(STAND_IN, data.dtype if dtype is None else dtype)
+
+    def made(data: Any, *, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Any:
+        """torch.tensor; for the GPU it is made on the host and copied, as it is there."""
+        if is_wanted(device):
+            return on_gpu(data, requires_grad, **kwargs)
+        return tensor(data, device=device, requires_grad=requires_grad, **kwargs)
+
+    def taken(data: Any, dtype: Any = None, device: Any = None) -> Any:
+        """torch.as_tensor, the same way."""
+        if is_wanted(device):
+            return taken_to_gpu(data, dtype)
+        return as_tensor(data, dtype=dtype, device=device)
 
     return {"tensor": made, "as_tensor": taken}

@@ -43,7 +43,7 @@ class Values:
         self.doubtful: set[str] = set()
         self.stale: str | None = None
         self._seed, self._drawn = 0, 0
-        self._count = self._bytes = 0
+        self._count = self._bytes = self._seen = 0
         self._memories: dict[int, tuple[Any, Memory]] = {}
         self._host: WeakValueDictionary[int, Memory] = WeakValueDictionary()
         self._look_at = _FIRST_LOOK
@@ -85,6 +85,13 @@ class Values:
         to_host = str(kwargs.get("device", "")).startswith("cpu")
         return result if to_host else mapped(result, self._on_gpu)
 
+    def held_beyond(self, most: int) -> int:
+        """Bytes that tensors hold on the GPU just now, as far as ops met them; 0 up to `most`."""
+        if self._seen > most:  # with those that were freed since it was last looked
+            self._forget(at_once=True)
+            self._seen = sum(memory.size for _, memory in self._memories.values())
+        return self._seen if self._seen > most else 0
+
     def keep(self, changed: list[Any]) -> None:
         """Tensors are about to be changed: what was copied from the host's was as they are now."""
         for tensor in changed if self._host else ():
@@ -125,6 +132,7 @@ class Values:
             self._forget()
             # As long as there is a weak reference, no other storage gets this key.
             self._memories[key] = (StorageWeakRef(storage), Memory(storage.nbytes()))
+            self._seen += storage.nbytes()
         return Place.of(tensor, self._memories[key][1])
 
     def _host_place(self, tensor: Any) -> Any:
