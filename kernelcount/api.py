@@ -62,6 +62,11 @@ def count(
 ) -> Count:
     """Count what one steady call of `fn` launches: a function, a module, or its name in a string.
 
+    `variant`: how it is run, spelt as on the command line (``compile:reduce-overhead``); or a
+    function, another implementation, which is run as it is. By default ``eager``: uncompiled, also
+    where `fn` is compiled already, which a note says then. ``variant=fn`` runs it as it is
+    compiled.
+
     What `fn` raises is raised as it is. Raises UsageError where the question is wrong. What cannot
     be counted is a result that says why, in `reason`; its figures raise NotMeasuredError.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -64,6 +64,7 @@ PAPER_WARM_UPS = 2
 """
 
 _NOT_RESTORED = "what the call changed in place could not be put back: later calls got other values"
+_NAMED = 3  # functions in a note: what they have in common is the news
 _LAZY = (GeneratorType, map, filter, zip)
 
 Progress = Callable[[str], None]
@@ -524,7 +525,7 @@ def _with_fresh_arguments(
 
 def _compile_notes(this: _Pass, steady: _Steady) -> list[Note]:
     name, watch = this.variant.name, this.watch
-    notes: list[Note] = []
+    notes = _already_notes(this)
     if VARIANTS[this.variant.kind].compiles:
         if watch.graphs == 0 and not _is_empty(steady.outcome):
             notes.append(Note("not-compiled", f"0 graphs compiled: '{name}' ran as eager code"))
@@ -548,6 +549,27 @@ def _compile_notes(this: _Pass, steady: _Steady) -> list[Note]:
         detail = "recompiled in the profiled call: this is no steady state"
         notes.append(Note("recompiled", detail))
     return notes
+
+
+def _already_notes(this: _Pass) -> list[Note]:
+    """What became of functions that their owner has compiled."""
+    already = this.watch.already
+    if VARIANTS[this.variant.kind].compiles:
+        if not already.by_own_options:
+            return []
+        which = _some_of(already.by_own_options)
+        detail = f"compiled already, and run by its owner's options, not the variant's: {which}"
+        return [Note("own-options", detail)]
+    if already.uncompiled:
+        detail = f"compiled already, and run uncompiled: {_some_of(already.uncompiled)}"
+        return [Note("compiled-already", detail)]
+    blind = this.watch.blind_to_compiled
+    return [Note("compiler-unknown", blind)] if blind else []
+
+
+def _some_of(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _is_partly_compiled(outcome: Outcome) -> bool:

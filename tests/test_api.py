@@ -156,6 +156,27 @@ def test_other_implementations_are_functions_or_names():
     assert len(set(twice.names)) == 2
 
 
+def test_eager_says_that_what_is_compiled_already_ran_uncompiled():
+    import torch
+
+    compiled = torch.compile(add_relu, backend="eager")
+    said = "compiled already, and run uncompiled: add_relu"
+    for fn in (compiled, lambda a, b: compiled(b, a)):
+        got = count(fn, *pair(), device="paper")
+        assert got.kernels == 2
+        assert [(note.code, note.detail) for note in got.notes] == [("compiled-already", said)]
+        assert f"note: {said}.\n" in str(got)
+    assert compare(compiled, *pair(), device="paper")["compile"].kernels == 1
+
+
+def test_a_compiled_function_that_is_its_own_variant_runs_as_it_is_compiled():
+    import torch
+
+    compiled = torch.compile(add_relu)
+    got = count(compiled, *pair(), variant=compiled, device="paper")
+    assert (got.kernels, got.notes) == (1, ())
+
+
 def test_keyword_arguments_go_by_kwargs_or_by_a_partial():
     def scaled(x, *, device):
         return x * device

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from time import perf_counter_ns
 from typing import Any
 
+from kernelcount.probes.already import AlreadyWatch
 from kernelcount.probes.breaks import BreakWatch
 from kernelcount.settings import Switch
 
@@ -41,8 +42,8 @@ class CompilerWatch(logging.Handler):
     `compilations` counts starts of any compilation: a frame, a lazy backward, the recording of a
     CUDA graph. `limit` holds where the recompile limit was reached, as Dynamo words it.
     `skip_reasons` are Inductor's for doing without CUDA graphs. `broken` takes down where graphs
-    break and why functions are compiled again. `blind` says what cannot be told on
-    this torch, or is None.
+    break and why functions are compiled again, `already` what its owner has compiled. `blind`
+    says what cannot be told on this torch, or is None.
     """
 
     def __init__(self) -> None:
@@ -53,6 +54,7 @@ class CompilerWatch(logging.Handler):
         self.limit: str | None = None
         self.skip_reasons: list[str] = []
         self.broken = BreakWatch()
+        self.already = AlreadyWatch()
         self._untold: list[str] = []
         self._graphs_before: int | None = None
         self._skips_before: int | None = None
@@ -78,7 +80,7 @@ class CompilerWatch(logging.Handler):
         except (ImportError, AttributeError):
             self._timed = False
             self._untold.append("when something is compiled")
-        self._untold += self.broken.__enter__().untold
+        self._untold += self.broken.__enter__().untold + self.already.__enter__().untold
         return self
 
     def close(self) -> None:
@@ -88,6 +90,7 @@ class CompilerWatch(logging.Handler):
             self.__exit__()
 
     def __exit__(self, *exc: object) -> None:
+        self.already.__exit__(*exc)
         self.broken.__exit__(*exc)
         for name in (_LIMIT_LOGGER, *_SKIP_LOGGERS):
             logging.getLogger(name).removeHandler(self)
@@ -117,11 +120,12 @@ class CompilerWatch(logging.Handler):
     @property
     def blind(self) -> str | None:
         """What cannot be told here, in one sentence."""
-        import torch
+        return _cannot_tell(self._untold)
 
-        if not self._untold:
-            return None
-        return f"cannot tell on torch {torch.__version__} {' or '.join(self._untold)}"
+    @property
+    def blind_to_compiled(self) -> str | None:
+        """The same of what was compiled already, for a variant that compiles nothing."""
+        return _cannot_tell(self.already.untold)
 
     @property
     def graphs(self) -> int | None:
@@ -152,6 +156,12 @@ class CompilerWatch(logging.Handler):
         self._open = max(0, self._open - 1)
         if self._open == 0:
             self._spent += perf_counter_ns() - self._since
+
+
+def _cannot_tell(what: list[str]) -> str | None:
+    import torch
+
+    return f"cannot tell on torch {torch.__version__} {' or '.join(what)}" if what else None
 
 
 def _since(before: int | None, now: int | None) -> int | None:
