@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import logging
 import random
 import signal
 import subprocess
@@ -496,6 +497,29 @@ def test_what_the_function_prints_is_the_callers_but_for_thousands_of_timed_call
     compare(chatty, variants=["eager"], device="fake", seconds=0.1)
     assert set(said.splitlines()) == {"hello"}
     assert len(capsys.readouterr().out) == len(said)
+
+
+def test_the_compilers_trace_is_not_for_those_who_listen_to_all_logs(caplog):
+    class Listener(logging.Handler):
+        heard = 0
+
+        def emit(self, record):
+            self.heard += record.name == "torch.__trace"
+
+    trace, everybody, of_trace = logging.getLogger("torch.__trace"), Listener(), Listener()
+    logging.getLogger().addHandler(everybody)
+    for handler in (everybody, of_trace):
+        trace.addHandler(handler)
+    before = list(trace.handlers)
+    try:
+        count(add_relu, *pair(), variant="compile", device="paper")
+        assert set(trace.handlers) == set(before)
+    finally:
+        logging.getLogger().removeHandler(everybody)
+        for handler in (everybody, of_trace):
+            trace.removeHandler(handler)
+    assert (everybody.heard, of_trace.heard > 0) == (0, True)
+    assert not [record for record in caplog.records if record.name == "torch.__trace"]
 
 
 def test_many_counts_do_not_use_up_the_recompiles_that_torch_allows():

@@ -22,6 +22,7 @@ _SKIP_LOGGERS = (
     "torch._inductor.cudagraph_utils.__cudagraphs",
     "torch._inductor.cudagraph_utils.__perf_hints",
 )
+_TRACE_LOGGER = "torch.__trace"  # what TORCH_TRACE writes to files, hundreds of lines a compilation
 _SKIP_TEXT = "skipping cudagraphs due to "
 
 
@@ -176,6 +177,24 @@ def _counted(group: str, name: str) -> int | None:
         return int(counters[group][name])
     except (ImportError, AttributeError, KeyError, TypeError):
         return None
+
+
+@contextmanager
+def trace_unheard() -> Iterator[None]:
+    """Keep the compiler's trace from those who listen to all logs; it is made for files of its own.
+
+    pytest (from 9.2) is one: it shows of a test that fails what was logged, that trace too, which
+    torch keeps from the root logger. Nobody else's handlers are touched, nor torch's.
+    """
+    log = logging.getLogger(_TRACE_LOGGER)
+    of_all = [handler for handler in log.handlers if handler in logging.getLogger().handlers]
+    for handler in of_all:
+        log.removeHandler(handler)
+    try:
+        yield
+    finally:
+        for handler in of_all:
+            log.addHandler(handler)
 
 
 @contextmanager
