@@ -363,14 +363,14 @@ def test_where_only_compiling_fails_the_variant_is_unmeasured_and_has_the_except
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda: count(3), "a int cannot be called"),
+        (lambda: count(3), "3 cannot be called"),
         (lambda: count(two, device="gpu"), "did you mean cuda?"),
         (lambda: count(two, timeout=3), "cannot be ended; name the function by a string"),
         (lambda: count(add_relu, 1, size=3), "size: the arguments are given"),
-        (lambda: count(two, inputs="f32[N]"), r"give a list of specs, \['f32\[N\]'\]"),
+        (lambda: count(two, inputs="f32[N]"), r"give a list of specs such as \['f32\[N\]'\]"),
         (lambda: count(two, size=1.5), "is not a size|not a whole number"),
         (lambda: compare(two, variants=[]), "name at least one"),
-        (lambda: compare(two, variants=[3]), "a int is neither a name nor callable"),
+        (lambda: compare(two, variants=[3]), "3 is no name and no function"),
         (lambda: count("x.py:f", 1), "runs in another process"),
         (lambda: count("nowhere.py:f"), "there is no file nowhere.py"),
     ],

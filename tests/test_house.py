@@ -40,7 +40,7 @@ LAYERS = (
     {"runners", "preload"},
     {"beside", "ncu", "warm", "ahead"},
     {"app"},
-    {"results"},
+    {"results", "keywords"},
     {"api", "holding"},
     {"cli", "pytest_budgets"},
     {"__main__", "pytest_plugin"},
