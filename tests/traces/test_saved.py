@@ -101,7 +101,19 @@ OUTCOMES = (
 
 def test_what_is_saved_comes_back_the_same():
     assert saved.load(saved.dump(OUTCOMES), "x") == OUTCOMES
-    assert {f.name for f in fields(Capture)} <= set(saved._Outcome.__struct_fields__)
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(Capture)])
+def test_each_field_of_a_capture_is_among_what_is_saved_here(name):
+    seen = [o.seen if isinstance(o, Unmeasured) else o for o in OUTCOMES]
+    bare = Capture("bare")
+    assert any(getattr(c, name) != getattr(bare, name) for c in seen if c is not None)
+
+
+def test_a_basis_that_nobody_knows_is_damage():
+    data = saved.dump([Capture("paper", basis="paper")]).replace(b'"basis":"paper"', b'"basis":"x"')
+    with pytest.raises(UnreadableError, match="damaged saved captures: Invalid enum value 'x'"):
+        saved.load(data, "f.json")
 
 
 def test_read_tells_saved_captures_by_their_content_compressed_or_not(tmp_path):
