@@ -165,7 +165,7 @@ def _check_paths(*paths: object) -> None:
 
 def held(budgets: Sequence[Budget], options: Options) -> Checking:
     """Budgets that are read already, held in processes of their own. Raises UsageError."""
-    from kernelcount import ahead, app, beside, warm
+    from kernelcount import ahead, app, warm
     from kernelcount.budgets import checking
 
     said: list[str] = []
@@ -176,7 +176,7 @@ def held(budgets: Sequence[Budget], options: Options) -> Checking:
             lambda _: None,
             options,
             lambda _, texts: said.extend(texts),
-            lambda job: beside.OnPaper(job, partial(beside.Alongside, start=warm.forked)),
+            warm.beside,
         )
     return Checking(checked, tuple(said))
 

@@ -252,17 +252,32 @@ class Paper:
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchCosts:
+    """Nanoseconds that the CPU needs for a call of one kernel; None: it was not measured.
+
+    `eager_ns`: of the plainest eager op; `module_ns`: of a module; `compiled_ns`: of a compiled
+    function.
+    """
+
+    eager_ns: float | None = None
+    module_ns: float | None = None
+    compiled_ns: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Timing:
     """How long a call takes without a profiler: nanoseconds a call, one sample for each turn.
 
     Variants of one run took turns, so that their samples of one index belong together. A sample is
     the mean of `calls` calls back to back, or of one with its arguments made ready before.
-    `together`: the names of the variants that took turns.
+    `together`: the names of the variants that took turns. `launching`: what launching costs on this
+    machine, where it was measured beside them.
     """
 
     samples_ns: tuple[float, ...]
     calls: int = 1
     together: tuple[str, ...] = ()
+    launching: LaunchCosts | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,9 @@ def switches() -> Iterator[Switch]:
     for name in ("enabled", "benchmark", "deterministic"):
         yield _attribute(torch.backends.cudnn, name)
     yield from _autocast()
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        yield torch.cuda.current_device, torch.cuda.set_device
+        yield torch.cuda.current_stream, torch.cuda.set_stream
     yield _folder, os.chdir
 
 

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from math import ceil
 from pathlib import Path
 from statistics import median
@@ -17,12 +17,23 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
-from kernelcount import noise
+from kernelcount import noise, rates, verdict
 from kernelcount.capture import WARM_UPS, Invocation, Progress, Subject, Way, profiled
+from kernelcount.devices import DEVICES
 from kernelcount.memory import is_out_of_memory
-from kernelcount.model import NO_TIME, NOT_TIMED, Capture, Note, Numerics, Outcome, Timing, Work
+from kernelcount.model import (
+    NO_TIME,
+    NOT_TIMED,
+    Capture,
+    LaunchCosts,
+    Note,
+    Numerics,
+    Outcome,
+    Timing,
+    Work,
+)
 from kernelcount.nesting import tensors
-from kernelcount.probes import randomness, reference, timing
+from kernelcount.probes import launching, randomness, reference, timing
 from kernelcount.probes.agreement import alone, beside
 from kernelcount.probes.compiler import stance, stance_kept
 from kernelcount.probes.kept import Results, kept
@@ -79,6 +90,7 @@ def measure(
         disturbed = subject.device.disturbed()
         progress("profiling, for the times")
         _take_median_times(subject, timed, failed, scratch)
+        costs = _launching(subject, list(timed.values()))
     names = tuple(t.candidate.name for t in timed.values())
     served = _served_by_cache(subject, [t.candidate for t in timed.values()])
     for i, t in timed.items():
@@ -86,7 +98,7 @@ def measure(
             t.capture,
             peak_memory=t.run.peak_memory,
             numerics=compared.get(i),
-            timing=Timing(tuple(t.candidate.samples), t.candidate.batch, names),
+            timing=Timing(tuple(t.candidate.samples), t.candidate.batch, names, costs),
             notes=(*t.capture.notes, *served, *disturbed, *_imprecise(t.candidate, timed.values())),
         )
     return captures
@@ -154,6 +166,28 @@ def _take_median_times(
         t.capture = _at_median(t.capture, seen[i])
 
 
+def _launching(subject: Subject, timed: Sequence[Timed]) -> LaunchCosts | None:
+    """What launching costs here, where the GPU is idle for the most of a call and nobody knows."""
+    where = subject.environment
+    if subject.device.kind == "cpu":
+        return None
+    idle = [t for t in timed if t.capture.busy_ns < verdict.MOST * median(t.candidate.samples)]
+    compiling = any(t.run.compiles for t in idle)
+    known = rates.kept(where.device or "", where.torch or "")
+    if not idle or (known and known.eager_ns and (known.compiled_ns or not compiling)):
+        return None
+    given = tensors((subject.arguments.args, subject.arguments.kwargs))
+    places = (str(t.device) for t in given if t.device.type != "cpu")
+    kind = subject.device.kind
+    return _launch_costs(kind, next(places, kind), compiling=compiling)
+
+
+@cache
+def _launch_costs(kind: str, name: str, *, compiling: bool) -> LaunchCosts | None:
+    """The same, measured once in a process."""
+    return launching.costs(DEVICES[kind], name, compiling=compiling)
+
+
 def _at_median(capture: Capture, others: Sequence[array[int]]) -> Capture:
     if not others:
         return capture
@@ -187,6 +221,7 @@ class Running:
         given = (subject.arguments.args, subject.arguments.kwargs)
         self.name, self._subject = way.variant.name, subject
         self._kind, self._also = VARIANTS[way.variant.kind], also
+        self.compiles = self._kind.compiles
         self._settings = OwnSettings(*stance())
         self._state = UserState(way.function, given, backward=subject.backward)
         stack.callback(self._state.restore)

@@ -116,9 +116,11 @@ def _launching(
 ) -> tuple[Evidence, Evidence]:
     """What the CPU needs for the launches of a call, at the least and at the most.
 
-    As far as that was measured here: for the plainest op, and for a call of a module.
+    As far as that was measured, beside the call or before: for the plainest op, and for a call of a
+    module.
     """
-    rates, launches = gpu.measured, capture.launches
+    launches = capture.launches
+    rates = (capture.timing and capture.timing.launching) or gpu.measured
     if launches is None:
         return _not_told("how much was launched is not known")
     if rates is None or not rates.eager_ns or not (rates.compiled_ns or not compiled):

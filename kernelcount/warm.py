@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from multiprocessing import connection, forkserver, process
 from pathlib import Path
 from types import ModuleType
@@ -22,11 +23,13 @@ from typing import Any
 
 import kernelcount
 from kernelcount import boot, runners, worker
+from kernelcount.beside import Alongside, OnPaper
 from kernelcount.model import Job
 from kernelcount.probes import compiler
 from kernelcount.runners import Background, Companion, Process, Results, Watcher
 
 _ON_THE_HOST = ("cpu", "fake")
+_DRIVER = Path("/dev/nvidiactl")  # of NVIDIA's on Linux (its README, "How do I create the device")
 _starting = threading.Lock()  # of what is changed for the whole process while one is started
 _served = threading.Event()
 
@@ -47,6 +50,18 @@ def in_fork(
     progress("importing torch")
     start = forked if job.device not in _ON_THE_HOST else runners.spawned
     return runners.in_worker(job, progress, companion, background=background, start=start)
+
+
+def beside(job: Job) -> OnPaper:
+    """What counts a job on paper while it is measured, in workers forked from a warm process.
+
+    Where an NVIDIA GPU may be, that process begins now to import torch, as the worker that measures
+    does at the same time: by when the GPU is known, paper can begin.
+    """
+    if job.device not in ("paper", *_ON_THE_HOST) and job.gpu is None and _DRIVER.exists():
+        with _starting:
+            _serve(quiet=True)
+    return OnPaper(job, partial(Alongside, start=forked))
 
 
 @contextlib.contextmanager
@@ -103,15 +118,18 @@ class _Forked:
             self._process.close()
 
 
-def _serve() -> None:
-    """Have a fork server, started where nothing of the user's can come in between."""
+def _serve(*, quiet: bool = False) -> None:
+    """Have a fork server, started where nothing of the user's can come in between.
+
+    `quiet`: what torch says as it is imported is thrown away.
+    """
     if _served.is_set():
         return
     multiprocessing.get_context("forkserver").set_forkserver_preload(
         [*compiler.MODULES, "kernelcount.preload"]
     )
     sys.stdout.flush()
-    folder, stdout, variables = Path.cwd(), os.dup(1), dict(os.environ)
+    folder, variables, screen = Path.cwd(), dict(os.environ), (os.dup(1), os.dup(2))
     os.environ.update(boot.environment())
     if (paths := os.environ.get("PYTHONPATH")) is not None:
         absolute = [str(Path(path).absolute()) for path in paths.split(os.pathsep) if path]
@@ -121,15 +139,21 @@ def _serve() -> None:
     os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
     # Nor do the threads and processes that compile for Inductor begin, which no fork would have.
     os.environ["TORCH_WARM_POOL"] = "0"
+    nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(2, 1)  # stdout is the parent's alone: whoever reads it must come to its end
+    if quiet:
+        os.dup2(nowhere, 1)
+        os.dup2(nowhere, 2)
     os.chdir("/")  # a random.py in the current folder would break the server
     try:
         forkserver.ensure_running()
         _served.set()
     finally:
         os.chdir(folder)
-        os.dup2(stdout, 1)
-        os.close(stdout)
+        for descriptor, was in zip((1, 2), screen, strict=True):
+            os.dup2(was, descriptor)
+            os.close(was)
+        os.close(nowhere)
         os.environ.clear()
         os.environ.update(variables)
 

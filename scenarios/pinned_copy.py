@@ -9,7 +9,8 @@ import torch
 
 
 def make_inputs(n: int = 10_000_000, device: str = "cuda"):
-    return torch.randn(n, device=device), torch.randn(n), torch.randn(n, pin_memory=True)
+    host = torch.randn(n)
+    return torch.randn(n, device=device), host, host.pin_memory()
 
 
 def pageable(a: torch.Tensor, host: torch.Tensor, _pinned: torch.Tensor) -> torch.Tensor:

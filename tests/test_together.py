@@ -7,10 +7,10 @@ import pytest
 from cases.FC52_return_kinds import EXPECT
 from counting import CASES, codes
 
-from kernelcount import comparison, runners
+from kernelcount import comparison, rates, runners, together
 from kernelcount.devices import fake as fake_device
-from kernelcount.model import Job
-from kernelcount.probes import agreement
+from kernelcount.model import Job, LaunchCosts, Rates
+from kernelcount.probes import agreement, launching
 
 HEAD = "from kernelcount.devices.fake import launch, allocate\n"
 
@@ -95,6 +95,46 @@ def g(x): return call("g", x)
     assert len(other.timing.samples_ns) >= 8
     assert other.timing.together == (other.name,)
     assert "not-timed" not in codes(other)
+
+
+@pytest.fixture
+def launch_costs(monkeypatch):
+    """Stands in for the measurement; what it was asked for."""
+    asked = []
+
+    def costs(device, name, *, compiling):
+        asked.append((device.kind, compiling))
+        return LaunchCosts(5_000, 20_000, 30_000 if compiling else None)
+
+    monkeypatch.setattr(launching, "costs", costs)
+    together._launch_costs.cache_clear()
+    yield asked
+    together._launch_costs.cache_clear()
+
+
+IDLE = "import time\ndef f(x):\n    launch('k', duration_us=1); time.sleep(1e-4)\ng = f"
+BUSY = "def f(x): launch('k', duration_us=500)\ng = f"
+
+
+def test_what_launching_costs_is_measured_where_the_gpu_is_idle(fake, launch_costs):
+    one, two = fake(IDLE)
+    assert launch_costs == [("fake", False)]
+    assert one.timing.launching == two.timing.launching == LaunchCosts(5_000, 20_000)
+
+
+def test_once_in_a_process(fake, launch_costs):
+    fake(IDLE)
+    fake(IDLE)
+    assert len(launch_costs) == 1
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_and_not_where_the_gpu_is_busy_or_it_is_known(fake, launch_costs, known, monkeypatch):
+    kept = Rates("fake device", "2", 1, eager_ns=5e3, compiled_ns=2e4) if known else None
+    monkeypatch.setattr(rates, "kept", lambda *_: kept)
+    one, _ = fake(IDLE if known else BUSY)
+    assert launch_costs == []
+    assert one.timing.launching is None
 
 
 def test_inputs_that_fit_into_the_cache_are_told_unless_it_is_kept_cold(fake, monkeypatch):

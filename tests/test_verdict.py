@@ -10,6 +10,7 @@ from kernelcount.model import (
     Capture,
     Environment,
     Lane,
+    LaunchCosts,
     Paper,
     Rates,
     Records,
@@ -74,6 +75,26 @@ def held(measured, gpu=GPU, *, compiled=False, **paper):
 def evidence(found, what):
     (one,) = [e for e in found.evidence if e.what == what]
     return one
+
+
+# ── what launching costs ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("costs", "compiled", "held_back"),
+    [
+        (LaunchCosts(5_000, 20_000), False, "launch-bound"),
+        (LaunchCosts(5_000, 20_000, 30_000), True, "launch-bound"),
+        (LaunchCosts(5_000, 20_000, 10_000), True, "waiting for the CPU"),
+        (LaunchCosts(5_000, 20_000), True, None),  # of compiled code nothing is known
+        (LaunchCosts(None, 20_000), False, None),
+    ],
+)
+def test_what_was_measured_beside_the_call_is_enough(costs, compiled, held_back):
+    """No rates were kept of this GPU."""
+    one = capture(kernel(2), call_us=40, syncs=())
+    one = replace(one, timing=replace(one.timing, launching=costs))
+    assert held(one, Gpu(None, CITED, L2), compiled=compiled).verdict == held_back
 
 
 # ── a busy GPU ───────────────────────────────────────────────────────────────────────────────────

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -116,3 +117,43 @@ def test_a_callers_script_is_not_run_again_and_its_folder_and_streams_are_its_ow
     assert statuses == ["broken", "undecided"]
     assert done.stderr.count("main runs") == done.stderr.count("imported\n") == 1
     assert "called\n" in done.stderr
+
+
+# ── beside what is measured ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("options", "driver", "begins"),
+    [
+        ({}, True, True),
+        ({"device": "cuda:1"}, True, True),
+        ({}, False, False),
+        ({"device": "paper"}, True, False),
+        ({"gpu": "H100"}, True, False),
+        ({"device": "cpu"}, True, False),
+    ],
+)
+def test_torch_is_imported_ahead_where_there_may_be_a_gpu(
+    monkeypatch, tmp_path, options, driver, begins
+):
+    begun = []
+    monkeypatch.setattr(warm, "_serve", lambda *, quiet: begun.append(quiet))
+    monkeypatch.setattr(warm, "_DRIVER", tmp_path if driver else tmp_path / "none")
+    with warm.beside(Job("a.py:f", **options)) as paper:
+        assert begun == [True] * begins
+        assert paper.found({}, lambda _: None) == {}
+
+
+@pytest.mark.parametrize(("quiet", "heard"), [(True, ""), (False, "out\nerr\n")])
+def test_what_the_warm_process_says_at_its_start_never_reaches_stdout(
+    monkeypatch, capfd, quiet, heard
+):
+    def starts():
+        os.write(1, b"out\n")
+        os.write(2, b"err\n")
+
+    monkeypatch.setattr(warm, "_served", threading.Event())
+    monkeypatch.setattr(warm.forkserver, "ensure_running", starts)
+    warm._serve(quiet=quiet)
+    os.write(1, b"afterwards\n")
+    assert capfd.readouterr() == ("afterwards\n", heard)

@@ -45,9 +45,7 @@ def check(
     full: FullLimits = False,
 ) -> None:
     """Hold budgets: what targets may launch, move and take."""
-    from functools import partial
-
-    from kernelcount import ahead, app, beside, warm
+    from kernelcount import ahead, app, warm
     from kernelcount.budgets import checking
     from kernelcount.cli import output as out
     from kernelcount.render import check as render
@@ -68,7 +66,7 @@ def check(
                     line.say,
                     options,
                     shown.part if live else shown.tell,
-                    lambda job: beside.OnPaper(job, partial(beside.Alongside, start=warm.forked)),
+                    warm.beside,
                 )
         finally:
             line.clear()

@@ -108,8 +108,9 @@ def run(
 ) -> None:
     """Count a function's kernels, eager beside torch.compile."""
     flags = locals()
-    from kernelcount import app, runners
-    from kernelcount.beside import OnPaper
+    from contextlib import nullcontext
+
+    from kernelcount import app, runners, warm
     from kernelcount.cli import output as out
 
     try:
@@ -119,8 +120,8 @@ def run(
         app.check_files(reads, output=output, save=save, trace=trace, plot=drawn)
         job = _job(flags)
         app.check_plot(plot, job, form)
-        with out.status() as progress, OnPaper(job) as beside:
-            answer = app.run(job, runners.in_worker, progress, None if no_paper else beside)
+        with out.status() as progress, nullcontext() if no_paper else warm.beside(job) as beside:
+            answer = app.run(job, runners.in_worker, progress, beside)
     except KernelcountError as error:
         out.fail(error, form, "run")
     answer = app.save(answer, save) if save else answer

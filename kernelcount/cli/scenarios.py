@@ -75,9 +75,7 @@ def _check(action: str, names: Any, every: bool) -> None:
 
 def _run(chosen: Any, options: Any, form: str, output: Path | None, full: bool) -> NoReturn:
     """Hold those chosen to their budgets, each shown as soon as it is known; exit."""
-    from functools import partial
-
-    from kernelcount import ahead, app, beside, warm
+    from kernelcount import ahead, app, warm
     from kernelcount.budgets import checking
     from kernelcount.cli import output as out
     from kernelcount.render import scenarios as render
@@ -100,7 +98,7 @@ def _run(chosen: Any, options: Any, form: str, output: Path | None, full: bool) 
                 line.say,
                 options,
                 shown,
-                lambda job: beside.OnPaper(job, partial(beside.Alongside, start=warm.forked)),
+                warm.beside,
             )
     finally:
         line.clear()

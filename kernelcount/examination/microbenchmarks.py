@@ -16,13 +16,12 @@ from statistics import median
 from typing import Any
 
 from kernelcount import rates
-from kernelcount.devices import DEVICES
 from kernelcount.devices.base import Device
 from kernelcount.errors import NotMeasuredError
 from kernelcount.examination.checks import multiprocessors
 from kernelcount.memory import is_out_of_memory
 from kernelcount.model import Note, Rates
-from kernelcount.probes import timing
+from kernelcount.probes import launching, timing
 
 Measurement = Callable[[Device, str], float]
 """A figure, on a device and by torch's name for it. What it raises is why there is none."""
@@ -41,10 +40,6 @@ A100 whitepaper: each partition caches for the part of the GPU that is connected
 
 _IN_A_GRAPH = 1000
 """Kernels in a CUDA graph: launching the graph takes microseconds, and so does each of them."""
-
-_QUEUED = 256
-"""Ops that the CPU launches before it waits for the GPU. A GPU's queue takes some thousand launches
-until the CPU has to wait; and a hundred or more hide what the first one after a pause costs."""
 
 _LARGE, _MEDIUM = 8192, 4096
 """Rows of square matrices. Either fills every multiprocessor many times over; f32 and f64 take the
@@ -211,28 +206,9 @@ def _launch(device: Device, name: str) -> float:
     return median(ns) / _IN_A_GRAPH
 
 
-def _eager(device: Device, name: str) -> float:
-    """Nanoseconds of the CPU for `add_` on one element."""
-    return _on_cpu(device, partial(_one(name).add_, 1))
-
-
-def _module(device: Device, name: str) -> float:
-    """Nanoseconds of the CPU for a call of `nn.Linear` on one element, gradients recorded."""
-    import torch
-
-    return _on_cpu(device, partial(torch.nn.Linear(1, 1).to(name), _one(name)))
-
-
-def _compiled(device: Device, name: str) -> float:
-    """Nanoseconds of the CPU for a call of a compiled function of one kernel, on one element."""
-    import torch
-
-    def add(x: Any) -> Any:
-        return x + 1
-
-    call = partial(torch.compile(add), _one(name))
-    call()
-    return _on_cpu(device, call)
+def _on_cpu(figure: Callable[[Device, str, float], float], device: Device, name: str) -> float:
+    """One of what launching costs the CPU."""
+    return figure(device, name, _SECONDS)
 
 
 def _one(name: str) -> Any:
@@ -268,21 +244,6 @@ def _timed(device: Device, *calls: Callable[[], object]) -> Sequence[Sequence[fl
     return [c.samples for c in candidates]
 
 
-def _on_cpu(device: Device, call: Callable[[], object]) -> float:
-    """Nanoseconds that the CPU needs for a call, which the GPU never makes it wait for.
-
-    So many are made in a row that the queue holds, and the GPU is done before the next row.
-    """
-
-    def row() -> None:
-        for _ in range(_QUEUED):
-            call()
-
-    candidate = timing.Candidate("row", [row], nullcontext, device.synchronize)
-    timing.in_turn([candidate], DEVICES["cpu"], _SECONDS)
-    return median(candidate.samples) / _QUEUED
-
-
 def _per_second(amount: int, ns: float) -> float:
     return amount / ns * 1e9 if ns > 0 else float("inf")
 
@@ -300,8 +261,9 @@ MEASUREMENTS: dict[str, Measurement] = {
     "copy_l2": _copy_l2,
     **{f"matmul.{precision}": _PRODUCTS[precision] for precision in rates.PRECISIONS},
     "launch_ns": _launch,
-    "eager_ns": _eager,
-    "module_ns": _module,
-    "compiled_ns": _compiled,  # last, for the clock of the GPU falls while something compiles
+    "eager_ns": partial(_on_cpu, launching.eager),
+    "module_ns": partial(_on_cpu, launching.module),
+    # Last, for the clock of the GPU falls while something compiles.
+    "compiled_ns": partial(_on_cpu, launching.compiled),
 }
 """In the order of `rates.FIGURES`."""

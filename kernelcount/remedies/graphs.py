@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from kernelcount.capture import WARM_UPS, Invocation, Way
@@ -42,6 +43,10 @@ def no_graph_of_call(facts: Facts) -> str:
     """Why no graph of the whole call is captured; empty where one may be."""
     if reason := no_graphs(facts):
         return reason
+    if waits := facts.capture.syncs:
+        first = waits[0]
+        where = f" at {Path(first.file).name}:{first.line}" if first.file else ""
+        return f"the CPU waits for the GPU in the call ({first.kind}{where}): no graph holds that"
     if facts.subject.backward:
         return (
             "with --backward gradients would have to lie in the graph's memory, as"
@@ -95,8 +100,7 @@ def _captured(facts: Facts) -> Callable[..., Any]:
         stack.enter_context(VARIANTS[facts.way.variant.kind].during())
         invocation = Invocation(facts.way.call, subject)
         before = torch.cuda.current_stream()
-        # A capture that fails leaves its own stream behind as the current one.
-        stack.callback(torch.cuda.set_stream, before)
+        stack.enter_context(_left_as_it_was(before))
         aside = torch.cuda.Stream()
         aside.wait_stream(before)
         with torch.cuda.stream(aside):
@@ -105,6 +109,26 @@ def _captured(facts: Facts) -> Callable[..., Any]:
         before.wait_stream(aside)
         arguments = state.before_call()
         return _Replay(graph, _recorded(graph, lambda: invocation(*arguments)))
+
+
+@contextmanager
+def _left_as_it_was(stream: Any) -> Iterator[None]:
+    """Undo what a capture that fails leaves behind.
+
+    That is its own stream as the current one; and a random number generator that takes itself for
+    captured, and so raises from then on: another one's state takes the place of its own.
+    """
+    import torch
+
+    generator = torch.cuda.default_generators[torch.cuda.current_device()]
+    another = generator.clone_state()
+    try:
+        yield
+    except BaseException:
+        generator.graphsafe_set_state(another)
+        raise
+    finally:
+        torch.cuda.set_stream(stream)
 
 
 def _recorded(graph: Any, call: Callable[[], Any]) -> Any:

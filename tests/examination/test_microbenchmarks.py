@@ -256,39 +256,13 @@ def test_a_graph_holds_as_many_calls_as_it_says_and_the_arrays_that_they_use(mon
     assert len(replayed) == 1
 
 
-def test_the_cpu_never_waits_for_the_gpu_in_what_is_timed(monkeypatch):
-    device, calls = Clock(), []
-    monkeypatch.setattr(microbenchmarks, "_QUEUED", 10)
-    each = microbenchmarks._on_cpu(device, lambda: calls.append(device.waits))
-    assert each > 0
-    assert calls == [1 + i // 10 for i in range(len(calls))]
-
-
-def test_an_op_costs_the_cpu_some_time():
-    assert 10 < microbenchmarks._eager(Clock(), "cpu") < 1e6
-
-
-def test_a_compiled_function_is_compiled_before_it_is_timed(monkeypatch):
-    compiled = []
-
-    def compile_(function):
-        def call(x):
-            compiled.append(x)
-            return function(x)
-
-        return call
-
-    monkeypatch.setattr("torch.compile", compile_)
-    device = Clock()
-    monkeypatch.setattr(microbenchmarks, "_on_cpu", lambda *_: float(len(compiled)))
-    assert microbenchmarks._compiled(device, "cpu") == 1
-
-
 def test_without_a_compiler_the_compiled_call_alone_is_unknown(monkeypatch):
     def compiled(x):
         raise RuntimeError("no Triton")
 
     monkeypatch.setattr("torch.compile", lambda _: compiled)
-    found = measure(compiled_ns=microbenchmarks._compiled, eager_ns=lambda *_: 5.0)
+    found = measure(
+        compiled_ns=microbenchmarks.MEASUREMENTS["compiled_ns"], eager_ns=lambda *_: 5.0
+    )
     assert (found.eager_ns, found.compiled_ns) == (5.0, None)
     assert found.missing == (("compiled_ns", "no Triton"),)

@@ -19,7 +19,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,7 +26,6 @@ from typing import Any
 import measured_page
 
 from kernelcount import app, scenarios, warm
-from kernelcount.beside import Alongside, OnPaper
 from kernelcount.budgets import checking
 from kernelcount.model import Capture, Job, Report, Unmeasured
 
@@ -67,7 +65,7 @@ def held(budget: Any, options: checking.Options) -> dict[str, Any]:
     reports: list[Report] = []
 
     def count(job: Job, _: bool) -> tuple[Report, tuple[str, ...]]:
-        with OnPaper(job, partial(Alongside, start=warm.forked)) as beside:
+        with warm.beside(job) as beside:
             answer = app.run(job, warm.in_fork, lambda _: None, beside)
         reports.append(answer.report)
         return answer.report, answer.said

@@ -109,6 +109,13 @@ def asks_for_a_value(x):
     return x * (x.sum().item() > 0)
 
 
+def refuses_a_graph(x):
+    """Waits for the GPU only where that ends a capture."""
+    if torch.cuda.is_current_stream_capturing():
+        return x * x.sum().item()
+    return x * x.sum()
+
+
 _calls: list = []
 
 

@@ -122,9 +122,7 @@ def test_what_a_kernel_cannot_take_is_refused(load, file, name, wrong):
 def test_every_budget_is_kept(scenario):
     if scenario.name == "two_gpus" and torch.cuda.device_count() < 2:
         pytest.skip("this takes two GPUs")
-    from kernelcount.beside import OnPaper
-
     budgets = app.budgets([Path(scenario.budget)])
     options = checking.Options(device="cuda:0")
-    checked = app.check(budgets, warm.in_fork, lambda _: None, options, beside=OnPaper)
+    checked = app.check(budgets, warm.in_fork, lambda _: None, options, beside=warm.beside)
     assert [h for h in checked.held if h.status != "kept"] == []

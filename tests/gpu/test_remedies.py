@@ -79,8 +79,14 @@ def test_bfloat16_is_tried_on_the_compiled_function_too():
     assert gain(found["bf16"]) == pytest.approx(2.0, abs=0.2)
 
 
-def test_a_call_that_waits_for_the_gpu_cannot_be_captured_and_the_next_size_is_measured():
-    document = json.loads(run("asks_for_a_value", "--size", "1000,2000", *EAGER))
+def test_a_call_that_waits_for_the_gpu_is_not_captured():
+    graph = remedies("asks_for_a_value", "--size", "1000", *EAGER)["CUDA graph"]
+    assert graph["status"] == "not tried"
+    assert graph["reason"].startswith("the CPU waits for the GPU in the call (item at targets.py:")
+
+
+def test_where_a_call_cannot_be_captured_the_next_size_is_measured():
+    document = json.loads(run("refuses_a_graph", "--size", "1000,2000", *EAGER))
     for size in document["sizes"]:
         (eager,) = size["variants"]
         (graph,) = (r for r in eager["remedies"] if r["name"] == "CUDA graph")
@@ -133,8 +139,9 @@ def test_settings_of_precision_and_the_stream_are_as_they_were():
         torch.backends.cudnn.conv.fp32_precision,
         torch.cuda.current_stream(),
     )
+    drawn = torch.cuda.get_rng_state()
     job = Job(
-        f"{HERE}/targets.py:asks_for_a_value", sizes=(1000,), device="cuda", seconds=0.2,
+        f"{HERE}/targets.py:refuses_a_graph", sizes=(1000,), device="cuda", seconds=0.2,
         variants=("eager",), remedy=True,
     )  # fmt: skip
     app.run(job, runners.in_process, print)
@@ -144,3 +151,5 @@ def test_settings_of_precision_and_the_stream_are_as_they_were():
         torch.backends.cudnn.conv.fp32_precision,
         torch.cuda.current_stream(),
     )
+    assert torch.equal(drawn, torch.cuda.get_rng_state())
+    torch.randn(1, device="cuda")  # a generator left in a capture raises here

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from kernelcount.errors import NotMeasuredError
-from kernelcount.model import Capture, Numerics
+from kernelcount.model import Capture, Numerics, Sync
 from kernelcount.remedies import graphs
 from kernelcount.remedies.facts import Facts
 
@@ -27,7 +27,14 @@ def launching(facts):
 @pytest.fixture
 def cuda(monkeypatch):
     """Stands in for torch.cuda: a list of what happened, and the error that ends a capture."""
-    played = SimpleNamespace(happened=[], at_end=None, current="the user's")
+    played = SimpleNamespace(happened=[], at_end=None, current="the user's", random="the user's")
+
+    class Generator:
+        def clone_state(self):
+            return "another"
+
+        def graphsafe_set_state(self, state):
+            played.random = state
 
     class Stream:
         def wait_stream(self, other):
@@ -59,7 +66,8 @@ def cuda(monkeypatch):
     mine = Stream()
     for name, value in {
         "CUDAGraph": Graph, "graph": Recording, "Stream": Stream, "stream": stream,
-        "current_stream": lambda: mine,
+        "current_stream": lambda: mine, "current_device": lambda: 0,
+        "default_generators": [Generator()],
         "set_stream": lambda s: setattr(played, "current", "the user's" if s is mine else s),
     }.items():  # fmt: skip
         monkeypatch.setattr(torch.cuda, name, value)
@@ -89,6 +97,13 @@ def test_a_graph_of_the_call_applies_where_something_is_launched_anew_each_time(
     assert bool(said) == bool(reason)
 
 
+def test_a_call_that_waits_for_the_gpu_is_not_captured_and_its_line_is_told(cuda, facts):
+    waits = (Sync("item", file="/home/me/step.py", line=7), Sync("bool"))
+    counted = Capture("eager", launches=2, graph_launches=0, syncs=waits)
+    said = graphs.no_graph_of_call(facts(torch.relu, torch.ones(2), counted=counted))
+    assert said == "the CPU waits for the GPU in the call (item at step.py:7): no graph holds that"
+
+
 def test_without_a_gpu_there_is_none(launching):
     assert graphs.no_graphs(launching(torch.relu)) == "CUDA graphs need an NVIDIA or AMD GPU"
 
@@ -107,6 +122,7 @@ def test_the_call_is_made_aside_first_captured_once_and_then_replayed(cuda, laun
         ]  # fmt: skip
         assert attempt.way.call(torch.ones(2)).tolist() == [2, 2]
         assert cuda.happened[-1] == "replay"
+        assert cuda.random == "the user's"
 
 
 def test_arguments_are_as_they_were_and_where_they_were(cuda, launching):
@@ -133,6 +149,7 @@ def test_a_capture_that_fails_says_what_was_wrong_first_and_leaves_the_users_str
         with graphs.in_graph(launching(f, torch.ones(2))):
             pass
     assert cuda.current == "the user's"
+    assert cuda.random == "another"  # a generator that was captured, and not let go, raises
 
 
 def test_a_capture_that_torch_refuses_only_at_its_end_says_so(cuda, launching):
