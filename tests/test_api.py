@@ -176,6 +176,10 @@ def test_a_compiled_function_that_is_its_own_variant_runs_as_it_is_compiled():
     compiled = torch.compile(add_relu)
     got = count(compiled, *pair(), variant=compiled, device="paper")
     assert (got.kernels, got.notes) == (1, ())
+    graphed = torch.compile(add_relu, mode="reduce-overhead")
+    got = count(add_relu, *pair(), variant=graphed, device="paper")
+    with pytest.raises(NotMeasuredError, match=r"at least 1, .*CUDA graphs"):
+        got.kernels  # noqa: B018
 
 
 def test_keyword_arguments_go_by_kwargs_or_by_a_partial():

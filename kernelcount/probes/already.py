@@ -20,18 +20,24 @@ from kernelcount.probes.breaks import hooked
 _PLAIN = (None, False)  # callbacks of what is disabled, or only runs what was compiled before
 _OPS = "torch._higher_order_ops."  # ops of torch's, such as cond, that compile what they are given
 
+# What modes of torch.compile set: list_mode_options in torch/_inductor/__init__.py.
+_MODES = {"cudagraphs": "triton.cudagraphs", "autotuning": "max_autotune"}
+
 
 class AlreadyWatch:
     """Takes down which functions that are compiled already are called while it is open.
 
     `uncompiled`: those that the stance had run as they are written. `by_own_options`: those that
-    ran compiled by other options than the first one called, which is the variant's own.
+    ran compiled by other options than the first one called, which is the variant's own. `modes`:
+    what Inductor was asked for by options of any that ran compiled, ``cudagraphs`` and
+    ``autotuning``.
     """
 
     def __init__(self) -> None:
         self.untold: list[str] = []
         self.uncompiled: list[str] = []
         self.by_own_options: list[str] = []
+        self.modes: set[str] = set()
         self._first: tuple[object, ...] | None = None
         self._stack = ExitStack()
 
@@ -52,7 +58,10 @@ class AlreadyWatch:
         if answer is None:
             _add(self.uncompiled, name_of(function))
             return
-        options = (_compiler(callback), getattr(wrapper.f_locals.get("self"), "fullgraph", None))
+        compiler = _compiler(callback)
+        config = getattr(compiler, "config", None) or {}  # of Inductor's alone
+        self.modes |= {mode for mode, name in _MODES.items() if config.get(name)}
+        options = (compiler, getattr(wrapper.f_locals.get("self"), "fullgraph", None))
         self._first = self._first or options
         if options != self._first:
             _add(self.by_own_options, name_of(function))

@@ -131,6 +131,24 @@ def test_whose_options_hold_is_told(make, options, names, monkeypatch):
     assert asked(compiled, "default").by_own_options == names
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_inductor_was_asked_for_is_told_of_what_ran_compiled(monkeypatch):
+    monkeypatch.setattr("torch._inductor.compile_fx.compile_fx", lambda graph, *_, **__: graph)
+    graphs, tuned = {"mode": "reduce-overhead"}, {"mode": "max-autotune-no-cudagraphs"}
+    for made, modes in (
+        (torch.compile(plain, **graphs), {"cudagraphs"}),
+        (torch.compile(plain, **tuned), {"autotuning"}),
+        (torch.compile(plain, mode="max-autotune"), {"cudagraphs", "autotuning"}),
+        (torch.compile(plain, options={"triton.cudagraphs": True}), {"cudagraphs"}),
+        (torch.compile(in_place(**graphs)), {"cudagraphs"}),
+        (torch.compile(torch.compile(plain, **graphs)), set()),
+        (torch.compile(plain), set()),
+        (plain, set()),
+    ):
+        assert asked(made, "default").modes == modes
+    assert asked(torch.compile(plain, **graphs), "force_eager").modes == set()
+
+
 def test_options_are_told_to_hold_by_which_backend_gets_the_graph():
     got = []
 
