@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kernelcount import keywords
 from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.model import Job
 from kernelcount.results import Checking, Comparison, Count, Reading, counts_of
@@ -62,10 +63,16 @@ def count(
 ) -> Count:
     """Count what one steady call of `fn` launches: a function, a module, or its name in a string.
 
+    `variant`: how it is run, spelt as on the command line (``compile:reduce-overhead``); or a
+    function, another implementation, which is run as it is. By default ``eager``: uncompiled, also
+    where `fn` is compiled already, which a note says then. ``variant=fn`` runs it as it is
+    compiled.
+
     What `fn` raises is raised as it is. Raises UsageError where the question is wrong. What cannot
     be counted is a result that says why, in `reason`; its figures raise NotMeasuredError.
     """
     options = {k: v for k, v in locals().items() if k not in ("fn", "args", "kwargs", "variant")}
+    keywords.check(kwargs=kwargs, variant=variant, **options)
     return _counted(fn, args, kwargs, (variant,), options)[1][0]
 
 
@@ -97,6 +104,7 @@ def compare(
     what torch.compile fails where eager worked, that variant is unmeasured, and has it in `error`.
     """
     options = {k: v for k, v in locals().items() if k not in ("fn", "args", "kwargs", "variants")}
+    keywords.check(kwargs=kwargs, variants=variants, **options)
     answer, counts = _counted(fn, args, kwargs, tuple(variants), options)
     return Comparison(answer.report, answer.said, counts=counts)
 
@@ -116,6 +124,8 @@ def read(
     """
     from kernelcount import app
 
+    keywords.check(region=region)
+    _check_paths(path, *more)
     answer = app.read([Path(p) for p in (path, *more)], region, lambda *_: None)
     return Reading(answer.report, answer.said, counts=counts_of(answer, {}))
 
@@ -141,8 +151,16 @@ def check(
     from kernelcount import app
     from kernelcount.budgets import checking
 
+    asked = {"timeout": timeout, "update": update, "allow_undecided": allow_undecided}
+    keywords.check(device=device, gpu=gpu, seconds=seconds, **asked)
+    _check_paths(*paths)
     options = checking.Options(device, gpu, timeout, seconds, update, allow_undecided)
     return held(app.budgets([Path(p) for p in paths]), options)
+
+
+def _check_paths(*paths: object) -> None:
+    for path in paths:
+        keywords.check(path=path)
 
 
 def held(budgets: Sequence[Budget], options: Options) -> Checking:
@@ -177,7 +195,8 @@ def _counted(
         answer = _by_name(fn, args, kwargs, variants, options)
         return answer, counts_of(answer, {})
     if not callable(fn):
-        raise UsageError(f"a {type(fn).__name__} cannot be called: give a function or a module")
+        said = keywords.shown(fn)
+        raise UsageError(f"{said} cannot be called: give a function, a module, or a name of one")
     return _in_hand(fn, args, kwargs, variants, options)
 
 
@@ -247,7 +266,7 @@ def _named(
             names.append(variant)
             continue
         if not callable(variant):
-            raise UsageError(f"variants: a {type(variant).__name__} is neither a name nor callable")
+            raise UsageError(f"variants: {keywords.shown(variant)} is no name and no function")
         name = first = named(variant)
         while name in functions:
             name = f"{first}-{names.count(first) + len(functions)}"
@@ -260,8 +279,6 @@ def _job(spec: str, variants: tuple[str, ...], options: dict[str, Any], maker: s
     from kernelcount.inputs import parse_size
 
     size, inputs = options["size"], options["inputs"]
-    if isinstance(inputs, str):
-        raise UsageError(f"inputs: give a list of specs, [{inputs!r}]")
     plain = ("device", "gpu", "backward", "no_grad", "evaluate", "seconds", "reference", "cold")
     return Job(
         spec=spec,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -64,6 +64,7 @@ PAPER_WARM_UPS = 2
 """
 
 _NOT_RESTORED = "what the call changed in place could not be put back: later calls got other values"
+_NAMED = 3  # functions in a note: what they have in common is the news
 _LAZY = (GeneratorType, map, filter, zip)
 
 Progress = Callable[[str], None]
@@ -301,7 +302,7 @@ def _measure_on_paper(
         for call in range(PAPER_WARM_UPS + 1, MOST_CALLS + 1):
             progress(f"on paper, call {call}")
             before = (watch.compilations, watch.graphs)
-            gpu.run(partial(invocation, *state.before_call()), ends, _not_modelled(variant))
+            gpu.run(partial(invocation, *state.before_call()), ends, _not_modelled(this))
             compiled = (watch.compilations, watch.graphs) != before
             if not compiled:
                 break
@@ -373,12 +374,15 @@ def _why_not_asked(this: _Pass) -> str | None:
     return None
 
 
-def _not_modelled(variant: Variant) -> str | None:
-    """What a mode of torch.compile may add to the kernels that are counted on paper."""
-    mode = dict(variant.options).get("mode", "default")
-    if mode == "default":
-        return None
-    return "CUDA graphs" if mode == "reduce-overhead" else "what autotuning chooses"
+def _not_modelled(this: _Pass) -> str | None:
+    """What modes of torch.compile may add to the kernels that are counted on paper.
+
+    They are the variant's, or those by which its owner has compiled what is called.
+    """
+    mode, found = dict(this.variant.options).get("mode", "default"), this.watch.already.modes
+    if mode.startswith("max-autotune") or "autotuning" in found:
+        return "what autotuning chooses"
+    return "CUDA graphs" if mode == "reduce-overhead" or "cudagraphs" in found else None
 
 
 def _until_steady(this: _Pass, given: Callable[[], _Given]) -> _Steady:
@@ -524,7 +528,7 @@ def _with_fresh_arguments(
 
 def _compile_notes(this: _Pass, steady: _Steady) -> list[Note]:
     name, watch = this.variant.name, this.watch
-    notes: list[Note] = []
+    notes = _already_notes(this)
     if VARIANTS[this.variant.kind].compiles:
         if watch.graphs == 0 and not _is_empty(steady.outcome):
             notes.append(Note("not-compiled", f"0 graphs compiled: '{name}' ran as eager code"))
@@ -548,6 +552,27 @@ def _compile_notes(this: _Pass, steady: _Steady) -> list[Note]:
         detail = "recompiled in the profiled call: this is no steady state"
         notes.append(Note("recompiled", detail))
     return notes
+
+
+def _already_notes(this: _Pass) -> list[Note]:
+    """What became of functions that their owner has compiled."""
+    already = this.watch.already
+    if VARIANTS[this.variant.kind].compiles:
+        if not already.by_own_options:
+            return []
+        which = _some_of(already.by_own_options)
+        detail = f"compiled already, and run by its owner's options, not the variant's: {which}"
+        return [Note("own-options", detail)]
+    if already.uncompiled:
+        detail = f"compiled already, and run uncompiled: {_some_of(already.uncompiled)}"
+        return [Note("compiled-already", detail)]
+    blind = this.watch.blind_to_compiled
+    return [Note("compiler-unknown", blind)] if blind else []
+
+
+def _some_of(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _is_partly_compiled(outcome: Outcome) -> bool:

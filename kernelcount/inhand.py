@@ -20,7 +20,7 @@ from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.inputs import Arguments
 from kernelcount.model import Capture, Outcome, Unmeasured
 from kernelcount.nesting import inside, tensors
-from kernelcount.probes.compiler import stance_kept
+from kernelcount.probes.compiler import stance_kept, trace_unheard
 from kernelcount.state import UserState, is_library, names_in
 
 if TYPE_CHECKING:
@@ -408,7 +408,8 @@ def as_it_was() -> Iterator[None]:
 
     Random numbers, torch's settings, the stance of its compiler, warning filters and the import
     path are put back. What torch.compile has compiled is forgotten, before and after: it compiles
-    anew at the next call, and no count of ours is among the recompiles that it allows.
+    anew at the next call, and no count of ours is among the recompiles that it allows. The trace of
+    what is compiled is kept from the logs.
 
     Raises UsageError inside of a call that is being counted.
     """
@@ -429,7 +430,7 @@ def _kept() -> Iterator[None]:
     import torch
 
     path = list(sys.path)
-    with warnings.catch_warnings(), stance_kept():
+    with warnings.catch_warnings(), stance_kept(), trace_unheard():
         # What torch's compiler warns of in torch's own code is not for a caller's -W error.
         warnings.filterwarnings("ignore", module=r"torch\b")
         state = UserState(None, ((), {}), backward=False)

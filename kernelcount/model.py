@@ -9,10 +9,12 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import FrozenInstanceError, dataclass, field, is_dataclass
 from itertools import compress, islice
 from operator import add, le
-from typing import Literal
+from typing import Literal, NoReturn, TypeVar
+
+_Class = TypeVar("_Class")
 
 Activity = Literal["kernel", "copy", "fill", "aten", "generated"]
 """Device records are kernels, copies (memcpy) and fills (memset). Where no GPU was involved, the
@@ -29,8 +31,23 @@ NOT_TIMED = "not-timed"
 NO_TIME = -(1 << 63)
 """In a column of nanoseconds: the time is missing or invalid."""
 
-EAGER_CODE = frozenset({"not-compiled", "recompile-limit"})
-"""Notes which say that a compiled variant ran as eager code: its figures are no achievement."""
+
+def sealed(cls: type[_Class]) -> type[_Class]:
+    """A frozen dataclass that says so of every attribute, by FrozenInstanceError.
+
+    With slots, the standard library's raises TypeError for one that is no field (Python 3.10 to
+    3.13): what it asks is whether the class is the one of before the slots.
+    """
+
+    def fixed(_: object, name: str, __: object) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def kept(_: object, name: str) -> NoReturn:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+    cls.__setattr__ = fixed  # type: ignore[method-assign]
+    cls.__delattr__ = kept  # type: ignore[method-assign]
+    return cls
 
 
 @dataclass(frozen=True, slots=True)
@@ -1290,3 +1307,8 @@ def _add(a: int | None, b: int | None) -> int | None:
 def _moved(before: int | None, each: int | None, times: int) -> int | None:
     """Bytes before and those of so many more executions; None where either is not known."""
     return None if before is None or each is None else before + each * times
+
+
+for _noun in list(globals().values()):
+    if isinstance(_noun, type) and is_dataclass(_noun):
+        sealed(_noun)

@@ -29,6 +29,7 @@ from kernelcount.model import (
     Target,
     Unmeasured,
     Verdict,
+    sealed,
 )
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ _ONLY_PAPER = "device='paper' tells"
 _NOT_TIMED = "no calls were timed; seconds=1 has them timed where something runs"
 
 
+@sealed
 class Whole(int):
     """A count that knows what it is of, so that a failed assertion can show it."""
 
@@ -49,13 +51,14 @@ class Whole(int):
     def __new__(cls, value: int, of: Count) -> Whole:
         """The count `value`, of `of`."""
         made = super().__new__(cls, value)
-        made.of = of
+        object.__setattr__(made, "of", of)
         return made
 
     def __reduce__(self) -> tuple[type[int], tuple[int]]:
         return int, (int(self),)
 
 
+@sealed
 class Ratio(float):
     """A number of transfers that knows what it is of."""
 
@@ -64,13 +67,14 @@ class Ratio(float):
     def __new__(cls, value: float, of: Count) -> Ratio:
         """The number `value`, of `of`."""
         made = super().__new__(cls, value)
-        made.of = of
+        object.__setattr__(made, "of", of)
         return made
 
     def __reduce__(self) -> tuple[type[float], tuple[float]]:
         return float, (float(self),)
 
 
+@sealed
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
     """What all results have in common.
@@ -128,6 +132,7 @@ class Result:
         return render(self.report)
 
 
+@sealed
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Count(Result):
     """What one variant of a function launches in one steady call, or a trace holds.
@@ -372,6 +377,7 @@ class Count(Result):
         raise NotMeasuredError(f"{self.name}: {what} not known: {why}")
 
 
+@sealed
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Several(Result):
     """Counts beside each other: by position, or by the name of the variant or file."""
@@ -415,6 +421,7 @@ class Reading(Several):
     __slots__ = ()
 
 
+@sealed
 @dataclass(frozen=True, slots=True, eq=False)
 class Checking:
     """What became of budgets: true where every limit is kept.

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import logging
 import random
 import signal
 import subprocess
@@ -154,6 +155,31 @@ def test_other_implementations_are_functions_or_names():
     assert got.names == ("eager", "test_api:fused", "test_api:<lambda>")
     twice = compare(add_relu, *pair(), variants=[add_relu, add_relu], device="paper")
     assert len(set(twice.names)) == 2
+
+
+def test_eager_says_that_what_is_compiled_already_ran_uncompiled():
+    import torch
+
+    compiled = torch.compile(add_relu, backend="eager")
+    said = "compiled already, and run uncompiled: add_relu"
+    for fn in (compiled, lambda a, b: compiled(b, a)):
+        got = count(fn, *pair(), device="paper")
+        assert got.kernels == 2
+        assert [(note.code, note.detail) for note in got.notes] == [("compiled-already", said)]
+        assert f"note: {said}.\n" in str(got)
+    assert compare(compiled, *pair(), device="paper")["compile"].kernels == 1
+
+
+def test_a_compiled_function_that_is_its_own_variant_runs_as_it_is_compiled():
+    import torch
+
+    compiled = torch.compile(add_relu)
+    got = count(compiled, *pair(), variant=compiled, device="paper")
+    assert (got.kernels, got.notes) == (1, ())
+    graphed = torch.compile(add_relu, mode="reduce-overhead")
+    got = count(add_relu, *pair(), variant=graphed, device="paper")
+    with pytest.raises(NotMeasuredError, match=r"at least 1, .*CUDA graphs"):
+        got.kernels  # noqa: B018
 
 
 def test_keyword_arguments_go_by_kwargs_or_by_a_partial():
@@ -341,14 +367,14 @@ def test_where_only_compiling_fails_the_variant_is_unmeasured_and_has_the_except
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda: count(3), "a int cannot be called"),
+        (lambda: count(3), "3 cannot be called"),
         (lambda: count(two, device="gpu"), "did you mean cuda?"),
         (lambda: count(two, timeout=3), "cannot be ended; name the function by a string"),
         (lambda: count(add_relu, 1, size=3), "size: the arguments are given"),
-        (lambda: count(two, inputs="f32[N]"), r"give a list of specs, \['f32\[N\]'\]"),
+        (lambda: count(two, inputs="f32[N]"), r"give a list of specs such as \['f32\[N\]'\]"),
         (lambda: count(two, size=1.5), "is not a size|not a whole number"),
         (lambda: compare(two, variants=[]), "name at least one"),
-        (lambda: compare(two, variants=[3]), "a int is neither a name nor callable"),
+        (lambda: compare(two, variants=[3]), "3 is no name and no function"),
         (lambda: count("x.py:f", 1), "runs in another process"),
         (lambda: count("nowhere.py:f"), "there is no file nowhere.py"),
     ],
@@ -475,6 +501,29 @@ def test_what_the_function_prints_is_the_callers_but_for_thousands_of_timed_call
     compare(chatty, variants=["eager"], device="fake", seconds=0.1)
     assert set(said.splitlines()) == {"hello"}
     assert len(capsys.readouterr().out) == len(said)
+
+
+def test_the_compilers_trace_is_not_for_those_who_listen_to_all_logs(caplog):
+    class Listener(logging.Handler):
+        heard = 0
+
+        def emit(self, record):
+            self.heard += record.name == "torch.__trace"
+
+    trace, everybody, of_trace = logging.getLogger("torch.__trace"), Listener(), Listener()
+    logging.getLogger().addHandler(everybody)
+    for handler in (everybody, of_trace):
+        trace.addHandler(handler)
+    before = list(trace.handlers)
+    try:
+        count(add_relu, *pair(), variant="compile", device="paper")
+        assert set(trace.handlers) == set(before)
+    finally:
+        logging.getLogger().removeHandler(everybody)
+        for handler in (everybody, of_trace):
+            trace.removeHandler(handler)
+    assert (everybody.heard, of_trace.heard > 0) == (0, True)
+    assert not [record for record in caplog.records if record.name == "torch.__trace"]
 
 
 def test_many_counts_do_not_use_up_the_recompiles_that_torch_allows():

@@ -103,7 +103,9 @@ def test_fc45_what_was_never_compiled_says_so(case, name, expected, notes):
     ],
 )
 def test_fc46_eager_is_eager_although_the_function_is_compiled_already(case, name, eager, inputs):
-    assert operations(case(f"FC46:{name}", inputs=inputs, sizes=(64,))["eager"]) == eager
+    outcome = case(f"FC46:{name}", inputs=inputs, sizes=(64,))["eager"]
+    assert operations(outcome) == eager
+    assert codes(outcome) == ["compiled-already"]
 
 
 # ── FC47, FC48, FC55: state ──────────────────────────────────────────────────────────────────────

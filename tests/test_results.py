@@ -3,18 +3,21 @@
 import copy
 import json
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, is_dataclass
 
 import pytest
 import stubs
 from render import samples
 
+import kernelcount
 from kernelcount.app import Answer
 from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.model import Note, Report, Run, Unmeasured
 from kernelcount.render import render
 from kernelcount.render.figures import figures_of
 from kernelcount.results import Comparison, Count, counts_of
+
+PUBLIC = [name for name in kernelcount.__all__ if is_dataclass(getattr(kernelcount, name))]
 
 
 def comparison(report):
@@ -57,9 +60,21 @@ def test_the_repr_is_one_short_line(add_relu):
     assert len(repr(failed[0])) < 120
 
 
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_class_of_values_is_frozen(name):
+    value = object.__new__(getattr(kernelcount, name))
+    with pytest.raises(FrozenInstanceError):
+        value.mine = 1
+
+
 def test_results_are_frozen_and_survive_copies_and_pickles(add_relu):
-    with pytest.raises((FrozenInstanceError, TypeError)):
-        add_relu.report = None
+    first = add_relu[0]
+    for value in (add_relu, first, first.kernels, first.rows[0], first.environment):
+        for name in ("report", "counts", "kernels", "of", "name", "mine", "__class__"):
+            with pytest.raises(FrozenInstanceError, match=f"assign to field '{name}'"):
+                setattr(value, name, None)
+            with pytest.raises(FrozenInstanceError, match=f"delete field '{name}'"):
+                delattr(value, name)
     for other in (pickle.loads(pickle.dumps(add_relu)), copy.deepcopy(add_relu)):
         assert str(other) == str(add_relu)
         assert other["eager"].kernels == add_relu["eager"].kernels

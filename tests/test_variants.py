@@ -129,7 +129,8 @@ def test_every_kind_of_target_runs_eagerly_and_compiled(count, target, name):
     outcomes = count(spec, "eager", compiled, inputs=("f32[8]",))
     assert operations(outcomes["eager"]) == COUNTS[name]
     assert operations(outcomes[compiled]) == COUNTS[name]
-    assert codes(outcomes["eager"]) == []
+    compiled_already = name in ("decorated", "outer", "inside", "optimised", "in_place")
+    assert codes(outcomes["eager"]) == (["compiled-already"] if compiled_already else [])
     # torch.compile takes a generator function and runs it as it is.
     assert codes(outcomes[compiled]) == (["not-compiled"] if name == "chunks" else [])
 
@@ -142,7 +143,57 @@ def test_eager_is_eager_although_the_function_is_compiled_already(count, target)
         def f(x):
             return x + 1
     """)
-    assert operations(count(f"{spec}:f", inputs=("f32[3]",))["eager"]) == {"add": 1}
+    outcome = count(f"{spec}:f", inputs=("f32[3]",))["eager"]
+    assert operations(outcome) == {"add": 1}
+    assert codes(outcome) == ["compiled-already"]
+    assert outcome.notes[0].detail == "compiled already, and run uncompiled: f"
+
+
+def test_a_variant_whose_options_do_not_hold_says_so(count, target):
+    spec = target("""
+        def owners(graph, inputs): return graph
+        def f(x): return x + 1
+        class Net(torch.nn.Module):
+            def forward(self, x): return x + 1
+        decorated = torch.compile(f, backend=owners)
+        net = Net()
+        net.compile(backend=owners)
+    """)
+    variant = "compile:backend=eager"
+    outcomes = [
+        count(f"{spec}:{name}", variant, inputs=("f32[3]",))[variant]
+        for name in ("decorated", "net")
+    ]
+    assert [codes(outcome) for outcome in outcomes] == [[], ["own-options"]]
+    detail = "compiled already, and run by its owner's options, not the variant's: Net"
+    assert outcomes[1].notes[0].detail == detail
+
+
+def test_another_implementation_that_is_compiled_already_runs_so_without_a_note(count, target):
+    spec = target("""
+        def f(x): return x + x
+        g = torch.compile(f, backend="eager")
+    """)
+    outcome = count(f"{spec}:f", f"{spec}:g", inputs=("f32[8]",))[f"{spec}:g"]
+    assert codes(outcome) == []
+    outcome = count(f"{spec}:f", f"{spec}:g", "eager", inputs=("f32[8]",))["eager"]
+    assert codes(outcome) == []
+
+
+def test_of_many_functions_that_are_compiled_already_some_are_named(count, target):
+    spec = target("""
+        def made(n):
+            def f(x): return x + n
+            f.__qualname__ = f"f{n}"
+            return torch.compile(f, backend="eager")
+        every = [made(n) for n in range(5)]
+        def f(x):
+            for g in every:
+                x = g(x)
+            return x
+    """)
+    outcome = count(f"{spec}:f", inputs=("f32[3]",))["eager"]
+    assert outcome.notes[0].detail.endswith(": f0, f1, f2 and 2 more")
 
 
 def test_another_implementation_runs_as_it_is(count, target):

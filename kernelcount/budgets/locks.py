@@ -137,10 +137,29 @@ def _differences(now: Entry, entry: Entry, lines: Mapping[str, str]) -> Iterator
     for name, n in after.items():
         if n != before.get(name, n):
             yield f"{n} instead of {before[name]}: {name}"
+    for what, there, here in _moves(now, entry):
+        yield f"{what}: {here} instead of {there}"
+
+
+def _moves(now: Entry, entry: Entry) -> list[tuple[str, int, int]]:
+    """Copies and fills that are not as many as in `entry`: what, how many there, how many now."""
     pairs = (("copies", entry.copies, now.copies), ("fills", entry.fills, now.fills))
-    for what, there, here in pairs:
-        if None not in (there, here) and there != here:
-            yield f"{what}: {here} instead of {there}"
+    return [
+        (what, there, here)
+        for what, there, here in pairs
+        if there is not None and here is not None and there != here
+    ]
+
+
+def _in_a_word(now: Entry, entry: Entry) -> str:
+    """What of it is not as it is in `entry`; empty where nothing is."""
+    after, before = dict(now.kernels), dict(entry.kernels)
+    if after.keys() != before.keys():
+        return "it launches other kernels than are recorded"
+    if after != before:
+        return "it launches the same kernels another number of times than is recorded"
+    moved = " and ".join(what for what, _, _ in _moves(now, entry))
+    return f"it makes another number of {moved} than is recorded" if moved else ""
 
 
 def _several(n: int) -> str:
@@ -269,7 +288,7 @@ def _recorded(budget: Budget, lock: _Lock, variant: str, change: Change, entry: 
     status: Status = "broken" if change.details else "kept"
     basis = dict(entry.setup)["basis"]
     place = Place(str(lock.path), change.entry.line)
-    why = "it launches other kernels than are recorded" if change.details else ""
+    why = _in_a_word(entry, change.entry)
     more: dict[str, object] = {"why": why, "details": change.details, "basis": basis}
     return budget.held(place, variant, "lock", status, **more)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kernelcount.cli.options import AllowUndecided, Gpu, Output, Timeout
+from kernelcount.cli.options import AllowUndecided, FullLimits, Gpu, Output, PipelineForm, Timeout
 from kernelcount.errors import KernelcountError
 
 if TYPE_CHECKING:
@@ -40,11 +40,9 @@ def check(
         typer.Option("--update", help="Write what was seen to kernelcount.lock, beside budgets."),
     ] = False,
     allow_undecided: AllowUndecided = False,
-    form: Annotated[
-        str, typer.Option("--format", help="table, json, markdown, csv, github or junit.")
-    ] = "table",
+    form: PipelineForm = "table",
     output: Output = None,
-    full: Annotated[bool, typer.Option("--full", help="Show limits that are kept, too.")] = False,
+    full: FullLimits = False,
 ) -> None:
     """Hold budgets: what targets may launch, move and take."""
     from kernelcount import ahead, app, warm

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kernelcount.cli.options import Output
+from kernelcount.cli.options import Output, PipelineForm
 from kernelcount.differences.allowances import LIMITS
 from kernelcount.errors import KernelcountError
 
@@ -47,9 +47,7 @@ def diff(
         bool,
         typer.Option("--allow-undecided", help="Exit 0 also where a limit cannot be decided."),
     ] = False,
-    form: Annotated[
-        str, typer.Option("--format", help="table, json, markdown, csv, github or junit.")
-    ] = "table",
+    form: PipelineForm = "table",
     output: Output = None,
     full: Annotated[bool, typer.Option("--full", help="Also what did not change.")] = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kernelcount.cli.options import Output
+from kernelcount.cli.options import Output, ShortForm
 from kernelcount.errors import KernelcountError
 
 
@@ -21,7 +21,7 @@ def doctor(
             " KERNELCOUNT_ATLAS=FILE then has --device paper count by it.",
         ),
     ] = None,
-    form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+    form: ShortForm = "table",
     output: Output = None,
 ) -> None:
     """Say what can be measured on this machine, what cannot, and why; and what its GPU reaches."""

@@ -19,3 +19,19 @@ Output = Annotated[
 AllowUndecided = Annotated[
     bool, typer.Option("--allow-undecided", help="Exit 0 where a limit could not be decided.")
 ]
+Device = Annotated[
+    str | None, typer.Option("--device", help="cuda, cuda:1, xpu, cpu; paper needs no GPU.")
+]
+Save = Annotated[
+    Path | None, typer.Option("--save", metavar="FILE", help="Write all captures as JSON.")
+]
+FullCount = Annotated[
+    bool,
+    typer.Option("--full", help="All kernels, by their full names; all waits and idle times."),
+]
+FullLimits = Annotated[bool, typer.Option("--full", help="Show limits that are kept, too.")]
+CountForm = Annotated[str, typer.Option("--format", help="table, json, markdown or csv.")]
+PipelineForm = Annotated[
+    str, typer.Option("--format", help="table, json, markdown, csv, github or junit.")
+]
+ShortForm = Annotated[str, typer.Option("--format", help="table or json.")]

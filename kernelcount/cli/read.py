@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kernelcount.cli.options import Output
+from kernelcount.cli.options import CountForm, FullCount, Output, Save
 from kernelcount.errors import KernelcountError
 
 
@@ -22,15 +22,10 @@ def read(
             "--region", metavar="NAME", help="Only kernels launched while this annotation was open."
         ),
     ] = None,
-    form: Annotated[str, typer.Option("--format", help="table, json, markdown or csv.")] = "table",
+    form: CountForm = "table",
     output: Output = None,
-    save: Annotated[
-        Path | None, typer.Option("--save", metavar="FILE", help="Write all captures as JSON.")
-    ] = None,
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="All kernels, by their full names; all waits and idle times."),
-    ] = False,
+    save: Save = None,
+    full: FullCount = False,
 ) -> None:
     """Count what recorded traces hold."""
     from kernelcount import app

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kernelcount.cli.options import Gpu, Output, Timeout
+from kernelcount.cli.options import CountForm, Device, FullCount, Gpu, Output, Save, Timeout
 from kernelcount.errors import KernelcountError
+
+if TYPE_CHECKING:
+    from kernelcount.model import Job
 
 
 def run(
@@ -45,10 +49,7 @@ def run(
             help="eager, compile, compile:OPTION or module:function.",
         ),
     ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option("--device", help="cuda, cuda:1, xpu, cpu; paper needs no GPU."),
-    ] = None,
+    device: Device = None,
     gpu: Gpu = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the generated inputs.")] = 0,
     backward: Annotated[
@@ -72,11 +73,9 @@ def run(
     remedy: Annotated[
         bool, typer.Option("--remedy", help="Try what may make it faster: TF32, bf16, CUDA graphs.")
     ] = False,
-    form: Annotated[str, typer.Option("--format", help="table, json, markdown or csv.")] = "table",
+    form: CountForm = "table",
     output: Output = None,
-    save: Annotated[
-        Path | None, typer.Option("--save", metavar="FILE", help="Write all captures as JSON.")
-    ] = None,
+    save: Save = None,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -105,49 +104,21 @@ def run(
         bool,
         typer.Option("--explain", help="Source lines, what was fused with what, and why not more."),
     ] = False,
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="All kernels, by their full names; all waits and idle times."),
-    ] = False,
+    full: FullCount = False,
 ) -> None:
     """Count a function's kernels, eager beside torch.compile."""
+    flags = locals()
     from contextlib import nullcontext
 
-    from kernelcount import app, runners, variants, warm
-    from kernelcount import inputs as specs
+    from kernelcount import app, runners, warm
     from kernelcount.cli import output as out
-    from kernelcount.model import Job
 
     try:
         out.check_format(form)
-        specs_given = [target, *(variant or ())]
-        reads = [Path(spec.rpartition(":")[0]) for spec in specs_given]
+        reads = [Path(spec.rpartition(":")[0]) for spec in (target, *(variant or ()))]
         drawn = Path(plot) if plot not in (None, "-") else None
         app.check_files(reads, output=output, save=save, trace=trace, plot=drawn)
-        sizes = specs.parse_sizes(size) if size is not None else ()
-        names = tuple(variant or variants.DEFAULT)
-        job = Job(
-            spec=target,
-            sizes=sizes,
-            inputs=tuple(inputs or ()),
-            maker=maker,
-            dtype=dtype,
-            device=device,
-            gpu=gpu,
-            variants=names,
-            seed=seed,
-            backward=backward,
-            no_grad=no_grad,
-            evaluate=evaluate,
-            timeout=timeout,
-            seconds=seconds,
-            reference=reference,
-            cold=cold,
-            remedy=remedy,
-            traces=app.trace_files(trace.absolute(), names, sizes) if trace else (),
-            ncu=ncu,
-            explain=explain,
-        )
+        job = _job(flags)
         app.check_plot(plot, job, form)
         with out.status() as progress, nullcontext() if no_paper else warm.beside(job) as beside:
             answer = app.run(job, runners.in_worker, progress, beside)
@@ -156,3 +127,23 @@ def run(
     answer = app.save(answer, save) if save else answer
     answer = app.draw(answer, drawn) if drawn else answer
     out.show(answer, form, output, full=full, explain=explain, plotted=plot == "-")
+
+
+def _job(flags: dict[str, Any]) -> Job:
+    """What is asked for. A flag that has the name of a field of the job is that field."""
+    from kernelcount import app, inputs, variants
+    from kernelcount.model import Job
+
+    sizes = inputs.parse_sizes(flags["size"]) if flags["size"] is not None else ()
+    names = tuple(flags["variant"] or variants.DEFAULT)
+    trace = flags["trace"]
+    return Job(
+        **{
+            **{f.name: flags[f.name] for f in fields(Job) if f.name in flags},
+            "spec": flags["target"],
+            "sizes": sizes,
+            "inputs": tuple(flags["inputs"] or ()),
+            "variants": names,
+            "traces": app.trace_files(trace.absolute(), names, sizes) if trace else (),
+        }
+    )

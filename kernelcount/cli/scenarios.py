@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from kernelcount.cli.options import AllowUndecided, Gpu, Output, Timeout
+from kernelcount.cli.options import (
+    AllowUndecided,
+    Device,
+    FullLimits,
+    Gpu,
+    Output,
+    ShortForm,
+    Timeout,
+)
 from kernelcount.errors import KernelcountError, UsageError
 
 if TYPE_CHECKING:
@@ -20,18 +28,16 @@ def scenarios(
         list[str] | None, typer.Argument(metavar="[NAME...]", help="Which: those to list or run.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Run all of them.")] = False,
-    device: Annotated[
-        str | None, typer.Option("--device", help="cuda, cuda:1, xpu, cpu; paper needs no GPU.")
-    ] = None,
+    device: Device = None,
     gpu: Gpu = None,
     timeout: Timeout = None,
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="S", help="Time calls for so long.")
     ] = 1.0,
     allow_undecided: AllowUndecided = False,
-    form: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+    form: ShortForm = "table",
     output: Output = None,
-    full: Annotated[bool, typer.Option("--full", help="Show limits that are kept, too.")] = False,
+    full: FullLimits = False,
 ) -> None:
     """List the examples that come with the tool, by theme, or hold them to their budgets."""
     from kernelcount import app

@@ -147,7 +147,7 @@ def find(name: str | None) -> Card:
     Raises UsageError, with the names that there are, for another.
     """
     known = {n.lower(): card for n, card in CARDS.items()}
-    asked = (name or DEFAULT).lower().removeprefix("nvidia").strip()
+    asked = (DEFAULT if name is None else name).lower().removeprefix("nvidia").strip()
     card = known.get(asked.removeprefix("geforce").strip())
     if card is not None:
         return card

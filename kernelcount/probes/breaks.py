@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from functools import wraps
+from functools import partial, wraps
 from traceback import FrameSummary
 from typing import Any
 from unittest import mock
@@ -52,12 +52,10 @@ class BreakWatch:
         self._stack = ExitStack()
 
     def __enter__(self) -> BreakWatch:
-        self._told_breaks = self._hook(
-            "torch._dynamo.symbolic_convert", "InstructionTranslatorBase.log_graph_break", _broke
-        )
-        self._told_guards = self._hook(
-            "torch._dynamo.convert_frame", "get_and_maybe_log_recompilation_reasons", _failed
-        )
+        for_breaks = ("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.log_graph_break")
+        for_guards = ("torch._dynamo.convert_frame", "get_and_maybe_log_recompilation_reasons")
+        self._told_breaks = hooked(self._stack, *for_breaks, partial(_broke, self))
+        self._told_guards = hooked(self._stack, *for_guards, partial(_failed, self))
         if not self._told_breaks:
             self.untold.append("where graphs break")
         if not self._told_guards:
@@ -103,20 +101,23 @@ class BreakWatch:
             Recompilation(code.co_filename, code.co_firstlineno, plain(code.co_name), said)
         )
 
-    def _hook(self, module: str, name: str, hook: Callable[..., Any]) -> bool:
-        """Have `hook` see the calls of a function of torch's; whether there is one."""
-        from importlib import import_module
 
-        *owners, attribute = name.split(".")
-        try:
-            owner: Any = import_module(module)
-            for part in owners:
-                owner = getattr(owner, part)
-            real = getattr(owner, attribute)
-        except (ImportError, AttributeError):
-            return False
-        self._stack.enter_context(mock.patch.object(owner, attribute, hook(self, real)))
-        return True
+def hooked(
+    stack: ExitStack, module: str, name: str, hook: Callable[[Callable[..., Any]], Any]
+) -> bool:
+    """Have `hook` wrap a function of torch's until `stack` is closed; whether there is one."""
+    from importlib import import_module
+
+    *owners, attribute = name.split(".")
+    try:
+        owner: Any = import_module(module)
+        for part in owners:
+            owner = getattr(owner, part)
+        real = getattr(owner, attribute)
+    except (ImportError, AttributeError):
+        return False
+    stack.enter_context(mock.patch.object(owner, attribute, hook(real)))
+    return True
 
 
 def _broke(watch: BreakWatch, real: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from time import perf_counter_ns
 from typing import Any
 
+from kernelcount.probes.already import AlreadyWatch
 from kernelcount.probes.breaks import BreakWatch
 from kernelcount.settings import Switch
 
@@ -21,6 +22,7 @@ _SKIP_LOGGERS = (
     "torch._inductor.cudagraph_utils.__cudagraphs",
     "torch._inductor.cudagraph_utils.__perf_hints",
 )
+_TRACE_LOGGER = "torch.__trace"  # what TORCH_TRACE writes to files, hundreds of lines a compilation
 _SKIP_TEXT = "skipping cudagraphs due to "
 
 
@@ -41,8 +43,8 @@ class CompilerWatch(logging.Handler):
     `compilations` counts starts of any compilation: a frame, a lazy backward, the recording of a
     CUDA graph. `limit` holds where the recompile limit was reached, as Dynamo words it.
     `skip_reasons` are Inductor's for doing without CUDA graphs. `broken` takes down where graphs
-    break and why functions are compiled again. `blind` says what cannot be told on
-    this torch, or is None.
+    break and why functions are compiled again, `already` what its owner has compiled. `blind`
+    says what cannot be told on this torch, or is None.
     """
 
     def __init__(self) -> None:
@@ -53,6 +55,7 @@ class CompilerWatch(logging.Handler):
         self.limit: str | None = None
         self.skip_reasons: list[str] = []
         self.broken = BreakWatch()
+        self.already = AlreadyWatch()
         self._untold: list[str] = []
         self._graphs_before: int | None = None
         self._skips_before: int | None = None
@@ -78,7 +81,7 @@ class CompilerWatch(logging.Handler):
         except (ImportError, AttributeError):
             self._timed = False
             self._untold.append("when something is compiled")
-        self._untold += self.broken.__enter__().untold
+        self._untold += self.broken.__enter__().untold + self.already.__enter__().untold
         return self
 
     def close(self) -> None:
@@ -88,6 +91,7 @@ class CompilerWatch(logging.Handler):
             self.__exit__()
 
     def __exit__(self, *exc: object) -> None:
+        self.already.__exit__(*exc)
         self.broken.__exit__(*exc)
         for name in (_LIMIT_LOGGER, *_SKIP_LOGGERS):
             logging.getLogger(name).removeHandler(self)
@@ -117,11 +121,12 @@ class CompilerWatch(logging.Handler):
     @property
     def blind(self) -> str | None:
         """What cannot be told here, in one sentence."""
-        import torch
+        return _cannot_tell(self._untold)
 
-        if not self._untold:
-            return None
-        return f"cannot tell on torch {torch.__version__} {' or '.join(self._untold)}"
+    @property
+    def blind_to_compiled(self) -> str | None:
+        """The same of what was compiled already, for a variant that compiles nothing."""
+        return _cannot_tell(self.already.untold)
 
     @property
     def graphs(self) -> int | None:
@@ -154,6 +159,12 @@ class CompilerWatch(logging.Handler):
             self._spent += perf_counter_ns() - self._since
 
 
+def _cannot_tell(what: list[str]) -> str | None:
+    import torch
+
+    return f"cannot tell on torch {torch.__version__} {' or '.join(what)}" if what else None
+
+
 def _since(before: int | None, now: int | None) -> int | None:
     # The user's code may clear the counters.
     return None if before is None or now is None else now - before if now >= before else now
@@ -166,6 +177,24 @@ def _counted(group: str, name: str) -> int | None:
         return int(counters[group][name])
     except (ImportError, AttributeError, KeyError, TypeError):
         return None
+
+
+@contextmanager
+def trace_unheard() -> Iterator[None]:
+    """Keep the compiler's trace from those who listen to all logs; it is made for files of its own.
+
+    pytest (from 9.2) is one: it shows of a test that fails what was logged, that trace too, which
+    torch keeps from the root logger. Nobody else's handlers are touched, nor torch's.
+    """
+    log = logging.getLogger(_TRACE_LOGGER)
+    of_all = [handler for handler in log.handlers if handler in logging.getLogger().handlers]
+    for handler in of_all:
+        log.removeHandler(handler)
+    try:
+        yield
+    finally:
+        for handler in of_all:
+            log.addHandler(handler)
 
 
 @contextmanager

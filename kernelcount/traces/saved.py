@@ -8,35 +8,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from typing import Any, get_type_hints
 
 import msgspec
 
 from kernelcount.errors import UnreadableError
-from kernelcount.model import (
-    NO_TIME,
-    Break,
-    Capture,
-    Cost,
-    Counters,
-    Environment,
-    Gap,
-    Lane,
-    Note,
-    Numerics,
-    Outcome,
-    Paper,
-    Price,
-    Provenance,
-    Recompilation,
-    Records,
-    Remedy,
-    Step,
-    Sync,
-    Target,
-    Timing,
-    Unmeasured,
-    Work,
-)  # fmt: skip
+from kernelcount.model import NO_TIME, Capture, Lane, Outcome, Records, Unmeasured, Work
 from kernelcount.traces.source import Source
 
 VERSION = 1
@@ -55,41 +33,26 @@ class _Records(msgspec.Struct, omit_defaults=True):
     call: list[int] = []
 
 
-class _Outcome(msgspec.Struct, omit_defaults=True):
-    name: str
-    reason: str | None = None
-    code: int = 3
-    seen: bool = True
-    environment: Environment = Environment()
-    target: Target | None = None
-    records: _Records | None = None
-    launches: int | None = None
-    graph_launches: int | None = None
-    complete: bool | None = None
-    stable: bool | None = None
-    steps: tuple[Step, ...] = ()
-    notes: tuple[Note, ...] = ()
-    basis: str = "measured"
-    paper: Paper | None = None
-    timing: Timing | None = None
-    price: Price | None = None
-    peak_memory: int | None = None
-    numerics: Numerics | None = None
-    remedies: tuple[Remedy, ...] = ()
-    counters: tuple[Counters | None, ...] = ()
-    provenance: Provenance | None = None
-    breaks: tuple[Break, ...] | None = None
-    breaks_cost: Cost | None = None
-    recompilations: tuple[Recompilation, ...] | None = None
-    skipped_graphs: tuple[str, ...] | None = None
-    syncs: tuple[Sync, ...] | None = None
-    gaps: tuple[Gap, ...] | None = None
-    idle_ns: int | None = None
+_HERE = ("name", "records")  # fields of a capture that are not saved as they are
+_AS_THEY_ARE = tuple(f for f in fields(Capture) if f.name not in _HERE)
+_TYPES = get_type_hints(Capture)
+
+# A capture's own fields beside what there is of a variant that was not measured.
+_Outcome: Any = msgspec.defstruct(
+    "_Outcome",
+    [
+        ("name", str),
+        ("reason", str | None, None),
+        ("code", int, 3),
+        ("seen", bool, True),
+        ("records", _Records | None, None),
+        *((f.name, _TYPES[f.name], f.default) for f in _AS_THEY_ARE),
+    ],
+    omit_defaults=True,
+)
 
 
-class _File(msgspec.Struct):
-    kernelcount_capture: int
-    captures: list[_Outcome]
+_File: Any = msgspec.defstruct("_File", [(KEY, int), ("captures", list[_Outcome])])
 
 
 def dump(outcomes: Iterable[Outcome]) -> bytes:
@@ -131,7 +94,7 @@ def recognises(head: bytes) -> bool:
     return b"".join(head[:200].split()).startswith(HEAD)
 
 
-def _packed(outcome: Outcome) -> _Outcome:
+def _packed(outcome: Outcome) -> Any:
     capture = outcome.seen if isinstance(outcome, Unmeasured) else outcome
     reason, code = None, 3
     if isinstance(outcome, Unmeasured):
@@ -139,95 +102,48 @@ def _packed(outcome: Outcome) -> _Outcome:
     if capture is None:
         return _Outcome(outcome.name, reason, code, seen=False)
     r = capture.records
-    return _Outcome(
-        name=outcome.name,
-        reason=reason,
-        code=code,
-        environment=capture.environment,
-        target=capture.target,
-        records=_Records(
-            r.works,
-            r.lanes,
-            r.work.tolist(),
-            r.lane.tolist(),
-            [None if t == NO_TIME else t for t in r.start_ns],
-            [None if t == NO_TIME else t for t in r.duration_ns],
-            r.call.tolist(),
-        ),
-        launches=capture.launches,
-        graph_launches=capture.graph_launches,
-        complete=capture.complete,
-        stable=capture.stable,
-        steps=capture.steps,
-        notes=capture.notes,
-        basis=capture.basis,
-        paper=capture.paper,
-        timing=capture.timing,
-        price=capture.price,
-        peak_memory=capture.peak_memory,
-        numerics=capture.numerics,
-        remedies=capture.remedies,
-        counters=capture.counters,
-        provenance=capture.provenance,
-        breaks=capture.breaks,
-        breaks_cost=capture.breaks_cost,
-        recompilations=capture.recompilations,
-        skipped_graphs=capture.skipped_graphs,
-        syncs=capture.syncs,
-        gaps=capture.gaps,
-        idle_ns=capture.idle_ns,
+    records = _Records(
+        r.works,
+        r.lanes,
+        r.work.tolist(),
+        r.lane.tolist(),
+        [None if t == NO_TIME else t for t in r.start_ns],
+        [None if t == NO_TIME else t for t in r.duration_ns],
+        r.call.tolist(),
     )
+    return _Outcome(outcome.name, reason, code, records=records, **_fields_of(capture))
 
 
-def _unpacked(saved: _Outcome) -> Outcome:
+def _fields_of(whole: Any) -> dict[str, Any]:
+    """The fields that a capture and what is saved of it have alike."""
+    return {f.name: getattr(whole, f.name) for f in _AS_THEY_ARE}
+
+
+def _unpacked(saved: Any) -> Outcome:
     """The outcome again. Raises IndexError or OverflowError where its numbers cannot be right."""
-    counts = [saved.launches, saved.graph_launches]
-    counts += [n for step in saved.steps for n in (step.kernels, step.kernel_time_ns)]
-    counts += _of_waits(saved)
-    _check(counts)
     code = saved.code if saved.code in _CODES else 3
     if not saved.seen:
         return Unmeasured(saved.name, saved.reason or "not known", None, code)
     records = _columns(saved.records) if saved.records else Records()
-    capture = Capture(
-        name=saved.name,
-        environment=saved.environment,
-        target=saved.target,
-        records=records,
-        launches=saved.launches,
-        graph_launches=saved.graph_launches,
-        complete=saved.complete,
-        stable=saved.stable,
-        steps=saved.steps,
-        notes=saved.notes,
-        basis="paper" if saved.basis == "paper" else "measured",
-        paper=saved.paper,
-        timing=saved.timing,
-        price=saved.price,
-        peak_memory=saved.peak_memory,
-        numerics=saved.numerics,
-        remedies=saved.remedies,
-        counters=_counters(saved.counters, records),
-        provenance=_provenance(saved.provenance, records),
-        breaks=saved.breaks,
-        breaks_cost=saved.breaks_cost,
-        recompilations=saved.recompilations,
-        skipped_graphs=saved.skipped_graphs,
-        syncs=saved.syncs,
-        gaps=saved.gaps,
-        idle_ns=saved.idle_ns,
-    )
+    capture = Capture(saved.name, records=records, **_fields_of(saved))
+    _check(_counts(capture))
+    _check_fit(capture)
     if saved.reason is None:
         return capture
     return Unmeasured(saved.name, saved.reason, capture, code)
 
 
-def _of_waits(saved: _Outcome) -> Iterator[int | None]:
-    yield saved.idle_ns
-    for sync in saved.syncs or ():
+def _counts(capture: Capture) -> Iterator[int | None]:
+    """Numbers in it that are counts, sizes or times."""
+    yield from (capture.launches, capture.graph_launches, capture.idle_ns)
+    for step in capture.steps:
+        yield from (step.kernels, step.kernel_time_ns)
+    for sync in capture.syncs or ():
         yield from (sync.line, sync.idle_ns, sync.wait_ns, sync.copy_ns)
-    for gap in saved.gaps or ():
+    for gap in capture.gaps or ():
         yield from (gap.start_ns, gap.duration_ns, *(ns for _, ns in gap.doing))
+    for counted in filter(None, capture.counters):
+        yield from (counted.dram_read, counted.dram_written, counted.time_ns)
 
 
 def _check(counts: Iterable[int | None]) -> None:
@@ -235,21 +151,12 @@ def _check(counts: Iterable[int | None]) -> None:
         raise OverflowError("a count that nothing can have counted")
 
 
-def _counters(saved: tuple[Counters | None, ...], records: Records) -> tuple[Counters | None, ...]:
-    """The counters again. Raises IndexError where they are not one for each record."""
-    if saved and len(saved) != len(records):
-        raise IndexError("the counters are not one for each record")
-    known = [c for c in saved if c is not None]
-    amounts = [n for c in known for n in (c.dram_read, c.dram_written, c.time_ns)]
-    _check(amounts)
-    return saved
-
-
-def _provenance(saved: Provenance | None, records: Records) -> Provenance | None:
-    """The provenance again. Raises IndexError where its sources are not one for each record."""
-    if saved is not None and saved.sources and len(saved.sources) != len(records):
-        raise IndexError("the sources are not one for each record")
-    return saved
+def _check_fit(capture: Capture) -> None:
+    """Raises IndexError where what is told of each record is not of as many."""
+    sources = capture.provenance.sources if capture.provenance else ()
+    for what, told in (("counters", capture.counters), ("sources", sources)):
+        if told and len(told) != len(capture.records):
+            raise IndexError(f"the {what} are not one for each record")
 
 
 def _columns(saved: _Records) -> Records:

@@ -294,6 +294,35 @@ def test_other_numbers_of_the_same_kernels_copies_and_fills_break_it_too(check):
     assert lock.details == (f"2 instead of 1: {FUSED}", "copies: 1 instead of 0")
 
 
+COPY, FILL = ("memcpy", "copy", None, 1), ("memset", "fill", None, 1)
+KERNEL, OTHER = (FUSED, "kernel", None, 1), ("triton_a", "kernel", None, 1)
+
+
+@pytest.mark.parametrize(
+    ("launched", "why"),
+    [
+        ((KERNEL,), ""),
+        ((KERNEL, COPY), "it makes another number of copies than is recorded"),
+        ((KERNEL, FILL), "it makes another number of fills than is recorded"),
+        ((KERNEL, COPY, FILL), "it makes another number of copies and fills than is recorded"),
+        ((KERNEL, KERNEL), "it launches the same kernels another number of times than is recorded"),
+        (
+            (KERNEL, KERNEL, COPY),
+            "it launches the same kernels another number of times than is recorded",
+        ),
+        ((OTHER,), "it launches other kernels than are recorded"),
+        ((KERNEL, OTHER), "it launches other kernels than are recorded"),
+        ((OTHER, FILL), "it launches other kernels than are recorded"),
+        ((), "it launches other kernels than are recorded"),
+    ],
+)
+def test_what_differs_from_the_lock_is_called_what_it_is(check, launched, why):
+    update(check, EAGER, FUSION)
+    lock = check(BOTH, EAGER, capture("compile", *launched), environment=SM_90).held[3]
+    assert (lock.why, lock.status) == (why, "broken" if why else "kept")
+    assert bool(lock.details) == bool(why)
+
+
 def test_another_setup_is_no_failure_and_the_nearest_one_is_named(check):
     update(check, EAGER, FUSION)
     other = replace(SM_90, torch="2.12.0")

@@ -1,5 +1,7 @@
 """What a person or a program sees of the command line, in this process: no worker is started."""
 
+import dataclasses
+import inspect
 import io
 import json
 import os
@@ -13,6 +15,7 @@ from counting import CASES
 
 from kernelcount import __version__, app, runners
 from kernelcount.cli import output
+from kernelcount.cli.run import run
 from kernelcount.model import (
     Capture,
     Check,
@@ -417,3 +420,13 @@ def test_doctor_refuses_what_it_cannot_do(kernelcount, looked, arguments, messag
     code, out, err = kernelcount("doctor", *arguments)
     assert (code, out) == (2, "")
     assert message in err
+
+
+def test_every_flag_of_a_run_is_a_field_of_the_job_or_is_made_into_one():
+    flags = set(inspect.signature(run).parameters)
+    fields = {f.name for f in dataclasses.fields(Job)}
+    made = {"target": "spec", "size": "sizes", "variant": "variants", "trace": "traces"}
+    assert set(made) <= flags
+    assert set(made.values()) <= fields
+    shown = {"form", "output", "save", "plot", "full", "no_paper"}
+    assert flags - set(made) - shown == fields - set(made.values())

@@ -20,7 +20,9 @@ from kernelcount.model import (
     Note,
     Numerics,
     Origin,
+    Paper,
     Place,
+    Price,
     Provenance,
     Recompilation,
     Records,
@@ -30,6 +32,7 @@ from kernelcount.model import (
     Step,
     Sync,
     Target,
+    Timing,
     Unmeasured,
     Work,
 )  # fmt: skip
@@ -78,10 +81,35 @@ OUTCOMES = (
             Sync("explicit", compiled=True),
         ),
     ),
+    replace(
+        WHOLE,
+        name="timed",
+        timing=Timing((31200.0, 31500.5), 8, ("eager", "compile")),
+        price=Price(48_900_000, 2_220_000_000, 1),
+        peak_memory=801_000_000,
+        numerics=Numerics("close", 2, 0.5, 1e-6, 3, ("8 NaN in the same places",), 1e-7, 2e-7),
+    ),
     replace(WHOLE, name="never waited", syncs=(), gaps=(), idle_ns=0),
     replace(WHOLE, name="sourced", provenance=Provenance((ADD, None, ADD), unknown="one is not")),
     replace(WHOLE, name="counted", counters=(Counters(800, 400, 90, 0.8, 0.9, 0.1), None, None)),
-    Capture("paper", basis="paper"),
+    Capture(
+        "paper",
+        basis="paper",
+        paper=Paper(
+            1,
+            2,
+            True,
+            800,
+            400,
+            400,
+            800,
+            10**12,
+            1000,
+            (("bf16", 2),),
+            ("bf16",),
+            (Work("mine.scale", "kernel", read=400, written=400, at_most=True),),
+        ),
+    ),
     Capture(
         "compile",
         breaks=(
@@ -101,7 +129,19 @@ OUTCOMES = (
 
 def test_what_is_saved_comes_back_the_same():
     assert saved.load(saved.dump(OUTCOMES), "x") == OUTCOMES
-    assert {f.name for f in fields(Capture)} <= set(saved._Outcome.__struct_fields__)
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(Capture)])
+def test_each_field_of_a_capture_is_among_what_is_saved_here(name):
+    seen = [o.seen if isinstance(o, Unmeasured) else o for o in OUTCOMES]
+    bare = Capture("bare")
+    assert any(getattr(c, name) != getattr(bare, name) for c in seen if c is not None)
+
+
+def test_a_basis_that_nobody_knows_is_damage():
+    data = saved.dump([Capture("paper", basis="paper")]).replace(b'"basis":"paper"', b'"basis":"x"')
+    with pytest.raises(UnreadableError, match="damaged saved captures: Invalid enum value 'x'"):
+        saved.load(data, "f.json")
 
 
 def test_read_tells_saved_captures_by_their_content_compressed_or_not(tmp_path):
