@@ -185,6 +185,11 @@ def beside_seen_from_here(beside: Beside) -> Beside:
     return replace(beside, outcome=seen_from_here(beside.outcome), provenance=provenance)
 
 
+def from_here(file: str) -> str:
+    """The name of a file relative to the current folder, where it is inside of it."""
+    return _cut(file, _here())
+
+
 def _here() -> str:
     try:
         return os.getcwd()  # noqa: PTH109  it may be gone
