@@ -294,7 +294,7 @@ def _measure_on_paper(
         ends = (module_of(function), given)
         progress("on paper, warm-up, call 1")
         gpu.run(partial(invocation, *state.before_call()), ends)
-        worked = gpu.worked
+        at_first = gpu.noted
         for call in range(2, PAPER_WARM_UPS + 1):
             progress(f"on paper, warm-up, call {call}")
             invocation(*state.before_call())
@@ -321,7 +321,7 @@ def _measure_on_paper(
         steady.costs = gpu.costs(trial, watch.broken.breaks or ())
     notes = [*subject.notes, *_compile_notes(this, steady)]
     notes += [note for note in noted if note not in notes]
-    if worked and _is_empty(capture) and not paper.own:
+    if _is_empty(capture) and not paper.own and gpu.launches(at_first):
         notes.append(Note("memoised", "repeated calls launch nothing: the result is remembered"))
     if gpu.values.asked and (state.mutated or state.module_changed):
         notes.append(Note("not-restored", _NOT_RESTORED))

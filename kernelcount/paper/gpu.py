@@ -43,6 +43,7 @@ from kernelcount.paper.cards import Card
 from kernelcount.paper.compiled import Compiler
 from kernelcount.paper.log import Call, Log
 from kernelcount.paper.mode import make
+from kernelcount.paper.rules import NOTHING
 from kernelcount.paper.scene import Scene
 from kernelcount.paper.traced import Numbering, in_its_graph
 from kernelcount.paper.values import NoValue, Values
@@ -171,9 +172,17 @@ class PretendedGpu:
         self._traced = tuple(self._compiler.traced)
 
     @property
-    def worked(self) -> bool:
-        """Whether the last call did anything that would run on the card."""
-        return bool(self._log.calls)
+    def noted(self) -> tuple[Call, ...]:
+        """What the last call did, its graphs not lowered yet."""
+        return tuple(self._counted)
+
+    def launches(self, noted: Sequence[Call]) -> bool:
+        """Whether any of it would run on the card; to be called when `prepare` is over.
+
+        Raises NotMeasuredError where Inductor is not followed.
+        """
+        calls, _ = self._lowered(noted)
+        return any(call.cost != NOTHING or call.unknown or call.own for call in calls)
 
     def counted(self) -> tuple[Records, Paper, list[Note], Provenance]:
         """What the last call launched, and which lines; to be called when `prepare` is over.
