@@ -43,7 +43,6 @@ from kernelcount.paper.cards import Card
 from kernelcount.paper.compiled import Compiler
 from kernelcount.paper.log import Call, Log
 from kernelcount.paper.mode import make
-from kernelcount.paper.rules import NOTHING
 from kernelcount.paper.scene import Scene
 from kernelcount.paper.traced import Numbering, in_its_graph
 from kernelcount.paper.values import NoValue, Values
@@ -182,7 +181,7 @@ class PretendedGpu:
         Raises NotMeasuredError where Inductor is not followed.
         """
         calls, _ = self._lowered(noted)
-        return any(call.cost != NOTHING or call.unknown or call.own for call in calls)
+        return any(c.cost.kernels or c.cost.copies or c.unknown or c.own for c in calls)
 
     def counted(self) -> tuple[Records, Paper, list[Note], Provenance]:
         """What the last call launched, and which lines; to be called when `prepare` is over.
