@@ -344,17 +344,21 @@ def _question(this: _Pass, function: Callable[..., Any], began: float) -> Questi
 
     compiles = VARIANTS[this.variant.kind].compiles
     dynamic = dict(this.variant.options).get("dynamic")
-    as_one = torch.compile(function, fullgraph=True, dynamic=dynamic) if compiles else None
+    as_one, in_parts = (
+        torch.compile(function, fullgraph=full, dynamic=dynamic) if compiles else None
+        for full in (True, False)
+    )
 
-    def whole() -> Any:
-        if as_one is None:
+    def called(compiled: Callable[..., Any] | None) -> Any:
+        if compiled is None:
             raise NotMeasuredError("the function compiles itself, in parts")
-        return this.invocation.of(as_one)(*this.state.before_call())
+        return this.invocation.of(compiled)(*this.state.before_call())
 
     return Question(
         lambda: this.invocation(*this.state.before_call()),
         this.invocation.go_back if this.subject.backward else lambda _: None,
-        whole,
+        partial(called, as_one),
+        partial(called, in_parts),
         dynamic,
         began,
         None if this.subject.explain else MOST_OPS,

@@ -53,13 +53,15 @@ class Call:
 class Log:
     """Calls in order, noted while it is `open`. `card`: the name of the GPU that they are for.
 
-    `recorder` takes down what was called, and with what, where somebody wants to know.
+    `recorder` takes down what was called, and with what, where somebody wants to know. `keeps`:
+    whether graphs are compiled so that they make what nobody uses, too.
     """
 
     def __init__(self, card: str) -> None:
         self.card = card
         self.pinned = Pinned()
         self.recorder: Recorder | None = None
+        self.keeps = False
         self.calls: list[Call] = []
         self.is_open = False
         self._inside: list[Flops | None] | None = None
@@ -121,6 +123,8 @@ class Log:
         """Note that a compiled graph is called."""
         if self.is_open:
             self.sources.saw()  # of the node that goes through its backward
+            if self.recorder is not None:
+                self.recorder.went_backward()
             ops, where = self.sources.of("graph")
             here = replace(waits.at("explicit", "graph"), compiled=True)
             self.calls.append(Call("graph", graph=index, ops=ops, where=where, waits=(here,)))
