@@ -432,12 +432,17 @@ def diff(
     `variants`: those to compare, all by default. Raises KernelcountError where a file cannot be
     read, or the two have no variant in common.
     """
+    from kernelcount import callers
     from kernelcount.differences import differing
     from kernelcount.differences.sides import read_sides
 
     before, after = (
         differing.chosen(read_sides(path, region, partial(progress, path)), variants, path)
         for path in paths
+    )
+    before, after = (
+        [replace(side, outcome=callers.seen_from_here(side.outcome)) for side in sides]
+        for sides in (before, after)
     )
     found = differing.between(*paths, before, after, allowances)
     return replace(found, allow_undecided=allow_undecided)

@@ -33,6 +33,8 @@ _LETS_BE = "torch._dynamo.eval_frame"  # whose wrapper calls what is not to be c
 _GENERATED = "torch._inductor."  # so begin the names of the modules that Inductor writes
 # How Dynamo names the part of a function that goes on after a break: torch/_dynamo/resume_execution
 _RESUMED = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+(?:_\d+)?$")
+# What the code calls that Dynamo writes: a graph, and the part that goes on after a break.
+_DYNAMOS = ("__compiled_fn_", "__resume_at_")
 
 
 class Site(NamedTuple):
@@ -57,11 +59,25 @@ def site(frame: FrameType | None) -> Site | None:
         generated = is_generated(frame)
         if not generated and is_users(frame.f_code.co_filename):
             code = frame.f_code
-            line = frame.f_lineno or code.co_firstlineno  # what Dynamo writes may be at no line
-            return Site(code.co_filename, line, plain(code.co_name), compiled)
+            return Site(code.co_filename, line_of(frame), plain(code.co_name), compiled)
         compiled = compiled or generated
         frame = frame.f_back
     return None
+
+
+def line_of(frame: FrameType) -> int:
+    """The line that a frame is at; of what Dynamo wrote to make ready for a break, the break's.
+
+    Dynamo has an f-string, or what else it had put off, done by code of its own right before the
+    instruction at which it stopped. That code bears no line, or the one that the function, or the
+    rest of it, begins at (assemble in torch/_dynamo/bytecode_transformation.py).
+    """
+    code, line = frame.f_code, frame.f_lineno
+    unplaced: tuple[int | None, ...] = (None, code.co_firstlineno)
+    if line in unplaced and any(name.startswith(_DYNAMOS) for name in code.co_names):
+        behind = (at for start, _, at in code.co_lines() if start > frame.f_lasti)
+        line = next((at for at in behind if at not in unplaced), line)
+    return line or code.co_firstlineno
 
 
 def first_of_user(frames: Iterable[Place]) -> Place | None:
@@ -167,6 +183,11 @@ def beside_seen_from_here(beside: Beside) -> Beside:
     """The same of a count on paper beside what was measured."""
     provenance = beside.provenance and _provenance(beside.provenance, _here())
     return replace(beside, outcome=seen_from_here(beside.outcome), provenance=provenance)
+
+
+def from_here(file: str) -> str:
+    """The name of a file relative to the current folder, where it is inside of it."""
+    return _cut(file, _here())
 
 
 def _here() -> str:

@@ -295,7 +295,7 @@ def _measure_on_paper(
         ends = (module_of(function), given)
         progress("on paper, warm-up, call 1")
         gpu.run(partial(invocation, *state.before_call()), ends)
-        worked = gpu.worked
+        at_first = gpu.noted
         for call in range(2, PAPER_WARM_UPS + 1):
             progress(f"on paper, warm-up, call {call}")
             invocation(*state.before_call())
@@ -322,7 +322,7 @@ def _measure_on_paper(
         steady.costs = gpu.costs(trial, watch.broken.breaks or ())
     notes = [*subject.notes, *_compile_notes(this, steady)]
     notes += [note for note in noted if note not in notes]
-    if worked and _is_empty(capture) and not paper.own:
+    if _is_empty(capture) and not paper.own and gpu.launches(at_first):
         notes.append(Note("memoised", "repeated calls launch nothing: the result is remembered"))
     if gpu.values.asked and (state.mutated or state.module_changed):
         notes.append(Note("not-restored", _NOT_RESTORED))
@@ -345,17 +345,21 @@ def _question(this: _Pass, function: Callable[..., Any], began: float) -> Questi
 
     compiles = VARIANTS[this.variant.kind].compiles
     dynamic = dict(this.variant.options).get("dynamic")
-    as_one = torch.compile(function, fullgraph=True, dynamic=dynamic) if compiles else None
+    as_one, in_parts = (
+        torch.compile(function, fullgraph=full, dynamic=dynamic) if compiles else None
+        for full in (True, False)
+    )
 
-    def whole() -> Any:
-        if as_one is None:
+    def called(compiled: Callable[..., Any] | None) -> Any:
+        if compiled is None:
             raise NotMeasuredError("the function compiles itself, in parts")
-        return this.invocation.of(as_one)(*this.state.before_call())
+        return this.invocation.of(compiled)(*this.state.before_call())
 
     return Question(
         lambda: this.invocation(*this.state.before_call()),
         this.invocation.go_back if this.subject.backward else lambda _: None,
-        whole,
+        partial(called, as_one),
+        partial(called, in_parts),
         dynamic,
         began,
         None if this.subject.explain else MOST_OPS,

@@ -19,6 +19,7 @@ from kernelcount.callers import (
     innermost,
     is_users,
     is_users_own,
+    line_of,
     plain,
     seen_from_here,
     site,
@@ -199,6 +200,44 @@ def test_what_follows_a_graph_break_bears_the_functions_own_name(tmp_path):
     resumed = "def torch_dynamo_resume_in_step_at_15(there):\n    return there()\n"
     rest = made(tmp_path, source=resumed, function="torch_dynamo_resume_in_step_at_15")
     assert rest(here).function == "step"
+
+
+def broken_lines(source):
+    """The lines at which code that Dynamo wrote for `f` asks for a value."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    lines = []
+
+    class Watch(TorchDispatchMode):
+        @classmethod
+        def ignore_compile_internals(cls):
+            return True
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if "_local_scalar_dense" in str(func):
+                lines.append(site(sys._getframe().f_back).line)
+            return func(*args, **(kwargs or {}))
+
+    space = {"__name__": "users", "print": print}
+    exec(compile(source, "/home/me/users.py", "exec"), space)
+    with Watch():
+        torch.compile(space["f"], backend="eager")(torch.ones(()))
+    return lines
+
+
+def test_what_dynamo_makes_ready_for_a_break_is_at_the_line_of_the_break():
+    source = 'def f(x):\n    x = x + 1\n    print(f"{x}")\n    x = x * 2\n    print(f"{x}")\n'
+    assert broken_lines(source) == [3, 5]
+    assert broken_lines('def f(x): x = x + 1; print(f"{x}"); return x * 2') == [1]
+
+
+def test_a_function_that_dynamo_has_not_written_is_at_the_line_that_runs():
+    def f():
+        return [sys._getframe(),
+                     None][0]  # fmt: skip
+
+    frame = f()
+    assert line_of(frame) == frame.f_lineno
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ LAYERS = (
         "verdict",
         "crossover",
         "scenarios",
+        "changed",
     },
     {"launches", "rules", "settings", "stops", "waiting"},
     {"timeline", "operations", "paper", "probes", "state"},

@@ -12,6 +12,7 @@ from kernelcount.budgets import lockfile
 from kernelcount.budgets.budget import Budget
 from kernelcount.budgets.lockfile import Entry
 from kernelcount.budgets.nodes import Place
+from kernelcount.changed import by_names, first, origins
 from kernelcount.errors import UsageError
 from kernelcount.model import Capture, Environment, Held, Note, Outcome, Report, Status
 from kernelcount.model import Place as SourceLine
@@ -20,10 +21,14 @@ from kernelcount.rules import doubt
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How what was launched differs from `entry`, a line each in `details`; nothing: not at all."""
+    """How what was launched differs from `entry`, a line each in `details`; nothing: not at all.
+
+    `places`: a source line of each kernel that is new, where it is known.
+    """
 
     entry: Entry
     details: tuple[str, ...] = ()
+    places: tuple[SourceLine, ...] = ()
 
 
 def setup_of(environment: Environment, basis: str) -> tuple[tuple[str, str], ...]:
@@ -65,16 +70,14 @@ def entry_of(
     )
 
 
-def changed(
-    now: Entry, recorded: Iterable[Entry], lines: Mapping[str, str] | None = None
-) -> Change | None:
-    """How it differs from what is recorded for the same setup; None where nothing is.
-
-    `lines`: the source lines of kernels that are known, by name.
-    """
+def changed(now: Entry, recorded: Iterable[Entry], outcome: Outcome) -> Change | None:
+    """How it differs from what is recorded for the same setup; None where nothing is."""
     same = (e for e in _of_same(now, recorded) if not _differing(now, e))
     entry = next(same, None)
-    return None if entry is None else Change(entry, tuple(_differences(now, entry, lines or {})))
+    if entry is None:
+        return None
+    lines = _lines_of(outcome, now, entry)
+    return Change(entry, tuple(_differences(now, entry, lines)), tuple(lines.values()))
 
 
 def nearest(now: Entry, recorded: Iterable[Entry]) -> tuple[Entry, str] | None:
@@ -92,24 +95,22 @@ def differences(now: Entry, entry: Entry) -> tuple[str, ...]:
     return tuple(_differences(now, entry, {}))
 
 
-def lines_of(outcome: Outcome) -> dict[str, str]:
-    """The first source line of each kernel, by its name, where it is known."""
+def _lines_of(outcome: Outcome, now: Entry, entry: Entry) -> dict[str, SourceLine]:
+    """A source line of each kernel that is not in `entry`, where it is known.
+
+    It is the first of what none of those that are gone computed, as far as their names tell.
+    """
     if not isinstance(outcome, Capture):
         return {}
-    rows = sources.of_rows(outcome).items()
-    return {
-        name: f"{Path(known.places[0].file).name}:{known.places[0].line}"
-        for (name, _, _), known in rows
-        if known.places
-    }
-
-
-def places_of(outcome: Outcome, now: Entry, entry: Entry) -> tuple[SourceLine, ...]:
-    """The first source line of each kernel that is not in `entry`, where it is known."""
-    new = dict(now.kernels).keys() - dict(entry.kernels).keys()
-    rows = sources.of_rows(outcome).items() if isinstance(outcome, Capture) else ()
-    lines = [known.places[0] for (name, _, _), known in rows if name in new and known.places]
-    return tuple(dict.fromkeys(lines))
+    new, known = dict(now.kernels), dict(entry.kernels)
+    gone = [name for name in known if name not in new]
+    ops = origins(outcome)
+    lines = {}
+    for (name, _, activity), row in sources.of_rows(outcome).items():
+        if name in new and name not in known and row.places:
+            other = by_names(ops.get((name, activity), ()), gone)
+            lines[name] = first(row.places, other)[0]
+    return lines
 
 
 def _of_same(now: Entry, recorded: Iterable[Entry]) -> Iterator[Entry]:
@@ -126,11 +127,13 @@ def _differing(now: Entry, entry: Entry) -> list[str]:
     return [name for name, value in entry.setup if here.get(name) != value]
 
 
-def _differences(now: Entry, entry: Entry, lines: Mapping[str, str]) -> Iterator[str]:
+def _differences(now: Entry, entry: Entry, lines: Mapping[str, SourceLine]) -> Iterator[str]:
     after, before = dict(now.kernels), dict(entry.kernels)
     for name, n in after.items():
         if name not in before:
-            yield f"new: {name}{_several(n)}   {lines.get(name, '')}".rstrip()
+            at = lines.get(name)
+            place = f"   {Path(at.file).name}:{at.line}" if at else ""
+            yield f"new: {name}{_several(n)}{place}"
     for name, n in before.items():
         if name not in after:
             yield f"gone: {name}{_several(n)}"
@@ -213,12 +216,12 @@ class Locks:
                     rows += _unknown(budget, lock, variant, report, entry)
                 continue
             lock.seen.append(entry)
-            change = changed(entry, lock.recorded, lines_of(outcome))
+            change = changed(entry, lock.recorded, outcome)
             if change is None:
                 lock.missing += [entry] if lock.recorded else []
             elif not update:
                 changes[variant] = change.details
-                places[variant] = places_of(outcome, entry, change.entry)
+                places[variant] = tuple(dict.fromkeys(change.places))
                 rows.append(_recorded(budget, lock, variant, change, entry))
         for row in held:
             broken = row.status == "broken"

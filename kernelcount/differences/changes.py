@@ -16,7 +16,7 @@ from itertools import compress
 from math import inf
 from statistics import median
 
-from kernelcount import noise, sources, variants
+from kernelcount import changed, noise, sources, variants
 from kernelcount.differences.alignment import align
 from kernelcount.errors import UsageError
 from kernelcount.model import (
@@ -163,11 +163,33 @@ def _changes(
         old, new = as_locked(old, without), as_locked(new, without)
     ordered = before.kind != "lock" != after.kind
     timed = timed and not old.untimed_kernels and not new.untimed_kernels
-    changes = (_change(*rows, timed=timed) for rows in align(old, new, ordered=ordered))
-    return tuple(
+    changes = [_change(*rows, timed=timed) for rows in align(old, new, ordered=ordered)]
+    placed = [
         replace(c, places=(now if c.after else was).get((c.row.name, c.row.activity), ()))
         for c in changes
-    )
+    ]
+    return tuple(_changed_lines_first(placed, old, new))
+
+
+def _changed_lines_first(changes: Sequence[Change], old: Capture, new: Capture) -> Iterator[Change]:
+    """Of a kernel that is new, the lines of what none computed before those of the rest."""
+    fused = [c for c in changes if len(c.places) > 1 and (c.change == "appeared" or c.renamed)]
+    if not fused:
+        yield from changes
+        return
+    was, now = changed.origins(old), changed.origins(new)
+    gone = [c.before for c in changes if c.before and not c.after]
+    for change in changes:
+        if change not in fused:
+            yield change
+            continue
+        before = [change.before] if change.before else gone
+        ops = [o for row in before for o in was.get((row.name, row.activity), ())]
+        here = now.get((change.row.name, change.row.activity), ())
+        lines = changed.since(here, ops) if ops else ()
+        if not lines:  # as of a lock file
+            lines = changed.by_names(here, [row.name for row in before])
+        yield replace(change, places=changed.first(change.places, lines))
 
 
 def _places(capture: Capture) -> dict[tuple[str, str], tuple[Place, ...]]:

@@ -648,8 +648,11 @@ def set_grad_enabled() -> Callable[[bool], None]:
 
 
 @contextmanager
-def values_captured() -> Iterator[None]:
-    """Have Dynamo take into its graphs what it else breaks them for: values, sizes, prints."""
+def values_captured(*, prints: bool = True) -> Iterator[None]:
+    """Have Dynamo take into its graphs what it else breaks them for: values, sizes, prints.
+
+    `prints` False: what is printed and logged is left out; a value cannot be printed later on.
+    """
     import logging
 
     import torch._dynamo.config
@@ -658,7 +661,8 @@ def values_captured() -> Iterator[None]:
     with torch._dynamo.config.patch(
         capture_scalar_outputs=True,
         capture_dynamic_output_shape_ops=True,
-        reorderable_logging_functions=said,
+        reorderable_logging_functions=said if prints else set(),
+        ignore_logging_functions=set() if prints else said,
     ):
         yield
 

@@ -90,6 +90,10 @@ class Compiler:
         """What torch.compile calls with each graph."""
         mode = adapter.fake_mode_of(inputs)
         original, graph = graph, adapter.copied(graph)
+        (output,) = graph.graph.find_nodes(op="output")
+        results = len(output.args[0])
+        if self.log.keeps:
+            host.keep_unused(graph.graph)
         self.traced |= dict.fromkeys(parts.traced_lines(graph))
         self._families += 1
         part = host.take_out(graph)
@@ -102,7 +106,7 @@ class Compiler:
             compiled = adapter.compile_with(graph, placed, partial(self._take, self._families))
 
         def run(*args: Any) -> Any:
-            return compiled(*args, *(part.results(args) if part else ()))
+            return compiled(*args, *(part.results(args) if part else ()))[:results]
 
         def called(*args: Any) -> Any:
             recorder = self.log.recorder

@@ -176,9 +176,17 @@ class PretendedGpu:
         self._traced = tuple(self._compiler.traced)
 
     @property
-    def worked(self) -> bool:
-        """Whether the last call did anything that would run on the card."""
-        return bool(self._log.calls)
+    def noted(self) -> tuple[Call, ...]:
+        """What the last call did, its graphs not lowered yet."""
+        return tuple(self._counted)
+
+    def launches(self, noted: Sequence[Call]) -> bool:
+        """Whether any of it would run on the card; to be called when `prepare` is over.
+
+        Raises NotMeasuredError where Inductor is not followed.
+        """
+        calls, _ = self._lowered(noted)
+        return any(c.cost.kernels or c.cost.copies or c.unknown or c.own for c in calls)
 
     def counted(self) -> tuple[Records, Paper, list[Note], Provenance]:
         """What the last call launched, and which lines; to be called when `prepare` is over.

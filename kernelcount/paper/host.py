@@ -7,6 +7,7 @@ it adds no kernel; kernels take the results as arguments, whoever worked them ou
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -69,6 +70,34 @@ def take_out(graph: Any) -> HostPart | None:
         if node in work or (node in own and node.op != "placeholder" and not node.users):
             graph.graph.erase_node(node)
     return part
+
+
+def unused(graph: Any) -> list[Any]:
+    """The nodes of one of Dynamo's graphs that make tensors which nobody uses, nor changes."""
+    return [
+        node
+        for node in graph.nodes
+        if node.op in _CALLS
+        and not node.users
+        and any(True for _ in _tensors(_value(node)))
+        and not _changed_by(node)
+    ]
+
+
+def keep_unused(graph: Any) -> None:
+    """Have a graph give what it makes and nobody uses, behind its own results, in place."""
+    (output,) = graph.find_nodes(op="output")
+    kept = []
+    for node in unused(graph):
+        with graph.inserting_before(output):
+            made, value = node, _value(node)
+            if isinstance(value, tuple | list):
+                made, value = graph.call_function(operator.getitem, (node, 0)), value[0]
+                made.meta["example_value"] = value
+            made = graph.call_method("detach", (made,))  # a value that is read has no gradient
+            made.meta["example_value"] = value.detach()
+            kept.append(made)
+    output.args = ((*output.args[0], *kept),)
 
 
 def _takes(user: Any, node: Any, own: dict[Any, None], work: set[Any]) -> bool:

@@ -56,12 +56,14 @@ class Log:
 
     `recorder` takes down what was called, and with what, where somebody wants to know. `held`: the
     most bytes that were seen to be held at once, where that is more than the card's memory, else 0.
+    `keeps`: whether graphs are compiled so that they make what nobody uses, too.
     """
 
     def __init__(self, card: str) -> None:
         self.card = card
         self.pinned = Pinned()
         self.recorder: Recorder | None = None
+        self.keeps = False
         self.calls: list[Call] = []
         self.is_open = False
         self.held = 0
@@ -130,6 +132,8 @@ class Log:
         """Note that a compiled graph is called."""
         if self.is_open:
             self.sources.saw()  # of the node that goes through its backward
+            if self.recorder is not None:
+                self.recorder.went_backward()
             ops, where = self.sources.of("graph")
             here = replace(waits.at("explicit", "graph"), compiled=True)
             self.calls.append(Call("graph", graph=index, ops=ops, where=where, waits=(here,)))

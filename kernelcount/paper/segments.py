@@ -8,11 +8,13 @@ between them, which does nothing on the GPU, had never parted them.
 from __future__ import annotations
 
 import operator
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kernelcount.callers import site
 from kernelcount.errors import NotMeasuredError
 from kernelcount.paper import adapter
 from kernelcount.paper.places import STAND_IN
@@ -71,6 +73,7 @@ class Recorder:
         """An op was run. Those of a graph, and of the way back, are none of ours."""
         import torch
 
+        self.went_backward()
         if self._inside or adapter.backward_node() is not None:
             return
         if not any(isinstance(t, torch.Tensor) for t in leaves(made)):
@@ -84,6 +87,13 @@ class Recorder:
         if not self._inside and adapter.backward_node() is None:
             self.reads.append(len(self.segments))
 
+    def went_backward(self) -> None:
+        """Something runs: in a backward pass of the user's own it is no part of ours."""
+        if self._inside or adapter.backward_node() is None or self.trouble:
+            return
+        if site(sys._getframe(1)) is not None:  # else it is we who go back
+            self.trouble = "the function goes backward itself"
+
     @property
     def ops(self) -> int:
         """How many ops there are in all segments."""
@@ -93,6 +103,11 @@ class Recorder:
     def depends_on_values(self) -> bool:
         """Whether anything came after a value was asked for, which may hang on it."""
         return any(at < len(self.segments) for at in self.reads)
+
+    @property
+    def spots(self) -> list[Spot]:
+        """Where graphs broke off, each place once."""
+        return list(dict.fromkeys(s.broke for s in self.segments if s.broke is not None))
 
     def _look(self) -> None:
         import torch

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, Literal
 
 from kernelcount import attention
-from kernelcount.callers import calls_the_user, is_generated, is_users, plain
+from kernelcount.callers import calls_the_user, is_generated, is_users, line_of, plain
 from kernelcount.model import Phase, Place, Source
 from kernelcount.paper import origins
 from kernelcount.paper.traced import Traced
@@ -71,7 +71,7 @@ class Sources:
                 break
             if kind == "user":
                 if place is None and not is_generated(frame):
-                    place = Place(code.co_filename, frame.f_lineno, plain(code.co_name))
+                    place = Place(code.co_filename, line_of(frame), plain(code.co_name))
             elif kind == "module":
                 modules.append(frame.f_locals.get("self"))
             elif kind in ("optimizer", "backward"):

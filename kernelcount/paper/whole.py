@@ -3,13 +3,15 @@
 Where the host's code between the graphs asked for no value, the graphs, and the ops that ran
 between them, are put into one, in the order in which they ran: nothing that a GPU does hung on that
 code. Where it asked for one, what follows may hang on it, and Dynamo is asked to take the whole
-function into one graph, with the reading of values in it. What neither can do cannot be told.
+function into one graph, with the reading of values in it, and without what is printed. Where
+something else keeps breaking it, as the backward pass of a training step does, it is told what
+those breaks cost that go by that. What none of this can do cannot be told.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from time import perf_counter
@@ -17,7 +19,7 @@ from typing import Any
 
 from kernelcount.errors import KernelcountError, NotMeasuredError
 from kernelcount.model import Break, Cost
-from kernelcount.paper import adapter
+from kernelcount.paper import adapter, host
 from kernelcount.paper.log import Call, Log
 from kernelcount.paper.segments import Builder, Group, Recorder, Segment, Spot, view_of
 from kernelcount.paper.steps import leaves
@@ -37,7 +39,8 @@ class Question:
     """How a call with breaks is made once more.
 
     `call` makes it and gives its result; `backward` goes back from the results that it is given,
-    where that was asked for; `whole` makes the call with the function as one graph. `began`: when
+    where that was asked for; `whole` makes the call with the function as one graph, `parts` with as
+    many as Dynamo makes of it. `began`: when
     the count did, by time.perf_counter; one break after the other is looked into as long as that
     takes no longer than all before. `most_ops`: see MOST_OPS; None: as many as there are.
     """
@@ -45,6 +48,7 @@ class Question:
     call: Callable[[], Any]
     backward: Callable[[list[Any]], None]
     whole: Callable[[], Any]
+    parts: Callable[[], Any]
     dynamic: bool | None = None
     began: float = 0.0
     most_ops: int | None = None
@@ -56,7 +60,8 @@ class Trial:
 
     `checked`: those of the same parts, each compiled by itself from what was taken down: they must
     come to what the call itself does. `beside`: what the host's code launches that nobody counts,
-    with breaks and without. `why`: how it was done without breaks, or why it cannot be.
+    with breaks and without. `why`: how it was done without breaks, or why it cannot be. `fewer`:
+    the call with some breaks, those that `stay`, and without those that are `gone`.
     """
 
     base: list[Call] = field(default_factory=list)
@@ -66,6 +71,9 @@ class Trial:
     without: dict[Spot, list[Call]] = field(default_factory=dict)
     why: str = ""
     why_not_each: str = ""
+    fewer: list[Call] | None = None
+    gone: list[Spot] = field(default_factory=list)
+    stay: list[Spot] = field(default_factory=list)
 
 
 def tried(log: Log, question: Question) -> Trial:
@@ -84,16 +92,17 @@ def tried(log: Log, question: Question) -> Trial:
             trial.why = f"of more than {most} ops it takes long to tell: --explain does"
             return trial
         if recorder.depends_on_values:
-            _by_dynamo(log, question, trial, "what follows hangs on a value that is read")
+            reason = "what follows hangs on a value that is read"
+            _by_dynamo(log, question, trial, recorder, reason)
             return trial
         try:
             _Parts(log, question, recorder, result).put_together(trial)
         except (Exception, NoValue) as error:  # noqa: BLE001  there is another way
             trial.checked = None
             trial.without.clear()
-            _by_dynamo(log, question, trial, _why(error))
+            _by_dynamo(log, question, trial, recorder, _why(error))
     except (Exception, NoValue) as error:  # noqa: BLE001  it costs the answer to this alone
-        trial.whole, trial.why = None, _why(error)
+        trial.whole, trial.fewer, trial.why = None, None, _why(error)
     return trial
 
 
@@ -114,23 +123,76 @@ def _noted(log: Log, call: Callable[[], Any]) -> tuple[list[Call], Any]:
     return list(log.calls), result
 
 
-def _by_dynamo(log: Log, question: Question, trial: Trial, reason: str) -> None:
-    """Have Dynamo take values, sizes and what is printed into its graph. `reason`: why that way.
+def _by_dynamo(log: Log, question: Question, trial: Trial, recorder: Recorder, why: str) -> None:
+    """Have Dynamo take values, sizes and what is printed into its graph. `why`: why that way.
 
-    Raises NotMeasuredError where it makes no one graph all the same.
+    Raises NotMeasuredError where all the breaks stay all the same.
     """
     with adapter.caches_forgotten(), adapter.values_captured():
+        if not (said := _refused(question)):
+            trial.whole, _ = _noted(log, question.whole)
+            trial.why, trial.why_not_each = _TAKEN, why
+            return
+    why_not = f"{why}, and Dynamo makes no one graph of it: {said}"
+    if any(host.unused(s.module.graph) for s in recorder.segments if s.module is not None):
+        raise NotMeasuredError(f"{why_not}; and some of what it computes nobody uses")
+    log.keeps = True  # what is read or printed, and used for that alone, is made all the same
+    try:
+        _without_prints(log, question, trial, recorder, why)
+    finally:
+        log.keeps = False
+    if trial.whole is None and not trial.gone:
+        raise NotMeasuredError(why_not)
+
+
+def _without_prints(
+    log: Log, question: Question, trial: Trial, recorder: Recorder, why: str
+) -> None:
+    """As one graph, or else with as few breaks as Dynamo makes."""
+    trial.why = _LEFT_OUT
+    with adapter.caches_forgotten(), adapter.values_captured(prints=False):
+        if not _refused(question):
+            trial.whole, _ = _noted(log, question.whole)
+            trial.why_not_each = why
+            return
+    with adapter.caches_forgotten(), adapter.values_captured(prints=False):
+        again, trial.fewer = _settled(log, question.parts)
+    trial.stay = again.spots
+    trial.gone = [spot for spot in recorder.spots if spot not in trial.stay]
+
+
+def _refused(question: Question) -> str:
+    """Why Dynamo makes no one graph of the function; empty where it does."""
+    try:
+        question.whole()
+    except Exception as error:  # noqa: BLE001  there is another way, or it is told
+        inner = adapter.inside_compiler(error) or error
+        return str(inner) if isinstance(inner, KernelcountError) else _first_line(inner)
+    return ""
+
+
+_TAKEN = "with what is read and printed taken into the graph"
+_LEFT_OUT = "with what is read taken into the graph, and without what is printed"
+_MOST_CALLS = 8  # as torch goes on compiling a function anew: recompile_limit in its config
+
+
+def _settled(log: Log, call: Callable[[], Any]) -> tuple[Recorder, list[Call]]:
+    """Call until the same graphs are called twice in a row; where they broke, and what is called.
+
+    Raises NotMeasuredError where they never are.
+    """
+    before: list[tuple[str, int | None]] | None = None
+    for _ in range(_MOST_CALLS):
+        log.recorder = recorder = Recorder()
         try:
-            question.whole()
-        except Exception as error:
-            inner = adapter.inside_compiler(error) or error
-            said = str(inner) if isinstance(inner, KernelcountError) else _first_line(inner)
-            raise NotMeasuredError(
-                f"{reason}, and Dynamo makes no one graph of it: {said}"
-            ) from error
-        trial.whole, _ = _noted(log, question.whole)
-    trial.why = "with what is read and printed taken into the graph"
-    trial.why_not_each = reason
+            calls, _ = _noted(log, call)
+        finally:
+            log.recorder = None
+        now = [(c.name, c.graph) for c in calls]
+        if now == before:
+            return recorder, calls
+        before = now
+    raise NotMeasuredError("without some of its breaks it is compiled again and again")
 
 
 class _Parts:
@@ -247,6 +309,9 @@ def costs(
                 _check(trial, base, lowered(trial.checked))
             together = _cost(trial, base, lowered(trial.whole), "the breaks", trial.why)
             each = [_of_one(b, breaks, trial, base, lowered) for b in breaks]
+        elif trial.fewer is not None:
+            each = list(_of_those_gone(trial, breaks, base, lowered(trial.fewer)))
+            together = Cost(None, _SOME_STAY)
     except Exception as error:  # noqa: BLE001  it costs the answer to this alone
         together = Cost(None, _why(error))
         each = [together] * len(breaks)
@@ -254,6 +319,31 @@ def costs(
         together = replace(together, why=together.why.replace("the breaks", "the break"))
         each = [together]
     return tuple(replace(b, cost=c) for b, c in zip(breaks, each, strict=True)), together
+
+
+_SOME_STAY = "some stay also with what is read taken into the graph, and what is printed left out"
+_STAYS = "the graph breaks there also with what is read taken into it, and what is printed left out"
+
+
+def _of_those_gone(
+    trial: Trial, breaks: Sequence[Break], base: list[Call], fewer: list[Call]
+) -> Iterator[Cost]:
+    """What those breaks cost together that are gone, at the first of them."""
+    gone = [b for b in breaks if (b.file, b.line) in trial.gone]
+    others = f"the breaks at lines {', '.join(str(line) for _, line in trial.gone)}"
+    what = others if len(trial.gone) > 1 else "it" if len(gone) == 1 else "all breaks of this line"
+    for at in breaks:
+        spot = (at.file, at.line)
+        if gone and at is gone[0]:
+            how = f"{trial.why}; the other breaks left as they are"
+            yield _cost(trial, base, fewer, what, how)
+        elif spot in trial.gone:
+            yield Cost(None, f"what it costs is told with that at line {gone[0].line}")
+        else:
+            yield Cost(None, _STAYS if spot in trial.stay else _PARTED_NOTHING)
+
+
+_PARTED_NOTHING = "no graph was parted there in the counted call"
 
 
 def _check(trial: Trial, base: list[Call], again: list[Call]) -> None:
@@ -275,7 +365,7 @@ def _of_one(
     if sum((b.file, b.line) == spot for b in breaks) > 1:
         return Cost(None, "several breaks on one line")
     if spot not in trial.without:
-        return Cost(None, trial.why_not_each or "no graph was parted there in the counted call")
+        return Cost(None, trial.why_not_each or _PARTED_NOTHING)
     return _cost(
         trial, base, lowered(trial.without[spot]), "it", "the other breaks left as they are"
     )

@@ -41,8 +41,16 @@ def _broke(capture: Capture) -> str:
     if capture.on_cpu:
         return said
     cost = _together(capture)
-    where = "" if capture.basis == "paper" or cost.kernels is None else " on paper"
-    return f"{said}: {_costs(cost, many=many)}{where}"
+    known = [b.cost.kernels for b in breaks if b.cost.kernels is not None]
+    if cost.kernels is None and known:
+        some = _costs(Cost(sum(known)), many=True).replace("together they", "some of them")
+        return f"{said}: {some}{_where(capture)}, and of the others it cannot be told"
+    return f"{said}: {_costs(cost, many=many)}{_where(capture) if cost.kernels is not None else ''}"
+
+
+def _where(capture: Capture) -> str:
+    """What has to be said of kernels that were counted on paper beside those that were measured."""
+    return "" if capture.basis == "paper" else " on paper"
 
 
 def _together(capture: Capture) -> Cost:

@@ -10,7 +10,7 @@ from kernelcount.model import Apart, Capture, Fused, Fusion, Provenance, Source
 from kernelcount.render import lines
 from kernelcount.render.explain import Listing
 from kernelcount.render.figures import Figures
-from kernelcount.render.lines import Numbers, key, numbered
+from kernelcount.render.lines import Numbers, key, number_of, numbered
 from kernelcount.render.wording import caption, percent, plural, prose
 from kernelcount.sources import Key, OfRow, key_of
 
@@ -34,11 +34,13 @@ def _of_variant(entry: Figures, base: Figures, found: Fusion) -> Listing:
     instead = lines.replaced(entry, base, numbers, most=len(numbers))
     reasons = _reasons(entry.capture, found) if entry.capture else {}
     rows = [_HEAD]
-    for number, row in enumerate(entry.rows, start=1):
+    own = numbered(entry.rows)
+    for row in entry.rows:
         label, name = caption(row)
         times = f" ×{row.count}" if row.count > 1 else ""
         said = ", ".join(reasons.get(key(row), ()))
-        rows.append((str(number), f"{label or name}{times}", instead.get(key(row), "–"), said))
+        number = number_of(row, own)
+        rows.append((number, f"{label or name}{times}", instead.get(key(row), "–"), said))
     used = dict.fromkeys(code for own in reasons.values() for code in own)
     closing = [f"{code}: {REASONS[code]}." for code in used if code in REASONS]
     if UNKNOWN in used:
@@ -86,7 +88,8 @@ def _left(base: Figures, capture: Capture, found: Fusion) -> Listing:
         label, name = named[row]
         times = f" ×{count}" if count > 1 else ""
         place = lines.said(origins.get(row)) or "unknown"
-        rows.append((str(numbers[row]), f"{label or name}{times}", place, code))
+        number = str(numbers.get(row, ""))
+        rows.append((number, f"{label or name}{times}", place, code))
     used = dict.fromkeys(code for _, code in by_row)
     closing = tuple(f"{code}: {REASONS[code]}." for code in used if code in REASONS)
     title = f"kernels of {base.title} that {found.variant} has none for"

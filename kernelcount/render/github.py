@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from kernelcount.callers import from_here
 from kernelcount.model import Place
 from kernelcount.render.findings import Finding, Findings
 from kernelcount.render.wording import clean
@@ -34,7 +35,8 @@ def _annotations(finding: Finding) -> list[str]:
 
 
 def _command(level: str, place: Place | None, title: str, finding: Finding) -> str:
-    properties = {"file": place.file, "line": str(place.line)} if place else {}
+    # GitHub knows the files of a repository by their names in it, where a job begins.
+    properties = {"file": from_here(place.file), "line": str(place.line)} if place else {}
     properties["title"] = title
     written = ",".join(f"{k}={_escaped(clean(v), _PROPERTY)}" for k, v in properties.items())
     message = "\n".join(clean(line) for line in finding.text.split("\n"))

@@ -9,7 +9,7 @@ from kernelcount.model import Report
 from kernelcount.render import remedies, sweep
 from kernelcount.render.answer import Statement, answer_read, answer_run, legend, notes
 from kernelcount.render.figures import Figures, figures, listed, side_by_side
-from kernelcount.render.lines import key, numbered, replaced, said
+from kernelcount.render.lines import key, number_of, numbered, replaced, said
 from kernelcount.render.listing import figure_of, heading_of
 from kernelcount.render.verdict import sentences
 from kernelcount.render.wording import caption, clean, left_out, setting, target_name
@@ -83,13 +83,14 @@ def _ran(entries: Sequence[Figures]) -> str:
     for entry in entries:
         shown, rest = listed(entry.rows, full=False)
         origins, instead = entry.origins, replaced(entry, entries[0], numbers)
-        for number, row in enumerate(shown, start=1):
+        own = numbered(shown)
+        for row in shown:
             label, name = caption(row)
             named = f"{label}  {name}" if label else name
             line = said(origins.get(key(row)), row.label or "")
             line += f" ({instead[key(row)]})" if key(row) in instead else ""
             counted = [str(row.count), figure_of(row, entry), line.strip()]
-            rows.append([entry.title, str(number), named, *counted])
+            rows.append([entry.title, number_of(row, own), named, *counted])
             whole.append(row.name)
         if rest:
             rows.append([entry.title, "", left_out(rest), "", "", ""])

@@ -12,8 +12,9 @@ from kernelcount.render.wording import clean, joined, plural
 from kernelcount.sources import Key, OfRow, key_of
 
 Numbers = Mapping[Key, int]
-"""The numbers under which the rows of a variant stand on the screen."""
+"""The numbers under which the kernels of a variant stand on the screen. A copy or fill has none."""
 
+_NO_KERNELS = ("copy", "fill")
 _MOST = 3  # numbers, or ranges of them, that are shown beside a row
 _RANGE = 3  # numbers in a row from which on they are written ``2 to 4``
 
@@ -24,8 +25,14 @@ def key(row: Row) -> Key:
 
 
 def numbered(rows: Sequence[Row]) -> Numbers:
-    """The rows as they are shown, by their numbers."""
-    return {key(row): number for number, row in enumerate(rows, start=1)}
+    """The kernels among the rows as they are shown, by their numbers."""
+    kernels = (row for row in rows if row.activity not in _NO_KERNELS)
+    return {key(row): number for number, row in enumerate(kernels, start=1)}
+
+
+def number_of(row: Row, numbers: Numbers) -> str:
+    """What stands before a row; nothing before what is no kernel."""
+    return str(numbers.get(key(row), ""))
 
 
 def short(place: Place) -> str:
@@ -61,14 +68,18 @@ def replaced(
     for fused in entry.fusion.kernels:
         own = found.setdefault(key_of(ours.works[ours.work[fused.record]]), {})
         own |= dict.fromkeys(key_of(theirs.works[theirs.work[p]]) for p in fused.replaces)
-    return {row: _listed(keys, numbers, most) for row, keys in found.items() if keys}
+    return {row: listed(keys, numbers, most) for row, keys in found.items() if keys}
 
 
-def _listed(keys: Collection[Key], numbers: Numbers, most: int) -> str:
+def listed(keys: Collection[Key], numbers: Numbers, most: int) -> str:
+    """Rows by their numbers, `most` of them: ``1 and 2``, ``3 and a copy``, ``2 and 4 more``."""
     words = ranges(sorted(numbers[k] for k in keys if k in numbers))
     shown = dict(list(words.items())[:most])
-    left = len(keys) - sum(shown.values())
-    return joined([*shown, *([f"{left} more" if shown else plural(left, "row")] if left else [])])
+    others = [activity for _, _, activity in keys if activity in _NO_KERNELS]
+    left = len(keys) - len(others) - sum(shown.values())
+    rest = [f"{left} more" if shown else plural(left, "row")] if left else []
+    rest += [f"a {what}" for what in dict.fromkeys(others)]
+    return joined([*shown, *rest])
 
 
 def ranges(numbers: Iterable[int]) -> dict[str, int]:

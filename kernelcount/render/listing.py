@@ -47,11 +47,12 @@ def ran(
     top = "  " + pad(title, page.width - 3 - cells(heading)) + " " + heading
     listing: list[Line] = [((top, "bold"),)]
     beside = [_beside(row, origins, replaced or {}, room // 2) for row in shown]
-    label_width = _label_width(shown, beside, room - cells(_start(1, shown)), page)
+    numbers = lines.numbered(shown)
+    label_width = _label_width(shown, beside, room - cells(_start("", shown)), page)
     details = counters.by_row(entry) if page.full else {}
-    for number, (row, tail) in enumerate(zip(shown, tails, strict=True), start=1):
-        start = _start(number, shown)
-        spans, below = _entry(row, room - len(start), label_width, page, beside[number - 1])
+    for row, tail, aside in zip(shown, tails, beside, strict=True):
+        start = _start(lines.number_of(row, numbers), shown)
+        spans, below = _entry(row, room - len(start), label_width, page, aside)
         listing.append(((start, ""), *spans, ("   " + tail, "")))
         parts = chop(below, page.width - len(start))
         if page.full:
@@ -62,7 +63,7 @@ def ran(
     return listing
 
 
-def _start(number: int, shown: Sequence[Row]) -> str:
+def _start(number: str, shown: Sequence[Row]) -> str:
     return f"  {number:>{len(str(len(shown)))}}  "
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from kernelcount.model import Place
 from kernelcount.render.explain import Listing
 from kernelcount.render.figures import Figures
-from kernelcount.render.lines import key, short
+from kernelcount.render.lines import key, number_of, numbered, short
 from kernelcount.render.wording import caption, clean, plural, prose
 
 _NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
@@ -24,7 +24,8 @@ def section(entries: Sequence[Figures]) -> Iterator[Listing]:
         origins = entry.origins
         rows = [_HEAD]
         left = 0
-        for number, row in enumerate(entry.rows, start=1):
+        numbers = numbered(entry.rows)
+        for row in entry.rows:
             of_row = origins.get(key(row))
             if of_row is None:
                 continue
@@ -35,7 +36,8 @@ def section(entries: Sequence[Figures]) -> Iterator[Listing]:
             pairs = zip(of_row.places, of_row.within, strict=True)
             lines: list[tuple[Place | None, tuple[str, ...]]] = list(pairs) or [(None, ())]
             for i, (place, within) in enumerate(lines):
-                first = (str(number), f"{label or name}{attention}") if i == 0 else ("", "")
+                named = (number_of(row, numbers), f"{label or name}{attention}")
+                first = named if i == 0 else ("", "")
                 where = (*_where(place), ", ".join(patterns(within)))
                 rows.append((*first, *where, phases if i == 0 else ""))
         yield _listing(f"{entry.title}: source lines", rows, _closing(left, known))

@@ -287,6 +287,16 @@ def test_kernels_that_appear_and_vanish_break_the_lock_and_are_named(check):
     assert lock.why == "it launches other kernels than are recorded"
 
 
+def test_an_op_that_was_replaced_in_a_fused_kernel_is_told_at_its_own_line(check):
+    update(check, EAGER, FUSION)  # of add and relu
+    name = "triton_poi_fused_add_gelu_0"
+    ops = tuple(Origin(op, Place("/home/me/t.py", n)) for op, n in (("add", 5), ("gelu", 7)))
+    other = capture("compile", (name, "kernel", None, 1), provenance=Provenance((Source(ops),)))
+    lock = check(BOTH, EAGER, other, environment=SM_90).held[3]
+    assert lock.details == (f"new: {name}   t.py:7", f"gone: {FUSED}")
+    assert [p.line for p in lock.places] == [7]
+
+
 def test_other_numbers_of_the_same_kernels_copies_and_fills_break_it_too(check):
     update(check, EAGER, FUSION)
     more = capture("compile", *[(FUSED, "kernel", None, 1)] * 2, ("memcpy", "copy", None, 1))

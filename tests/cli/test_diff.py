@@ -1,6 +1,7 @@
 """``kernelcount diff`` on the command line: files, flags, exit codes, streams."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -8,7 +9,7 @@ import pytest
 from render.samples import capture, compiled, eager
 from traces.rows import annotation, kernel, launch
 
-from kernelcount.model import Unmeasured
+from kernelcount.model import Break, Unmeasured
 from kernelcount.render.diff import FORMS
 from kernelcount.traces import saved
 
@@ -46,6 +47,18 @@ def test_a_regression_beyond_a_limit_is_exit_1(kernelcount, files):
     assert kernelcount("diff", *names, "--max-kernels", "+1")[0] == 0
     assert kernelcount("diff", *names, "--max-kernels", "+0", "--variant", "eager")[0] == 0
     assert kernelcount("diff", *reversed(names), "--max-kernels=-1", "--variant=compile")[0] == 0
+
+
+def test_annotations_are_at_files_as_they_are_named_from_here(kernelcount, files, tmp_path):
+    at = Break(str(tmp_path / "src" / "net.py"), 6, "step", "print")
+    old, new = (replace(c, breaks=b) for c, b in ((compiled(), ()), (MORE, (at,))))
+    names = files(a=[eager(), old], b=[eager(), new])
+    limit = ("--max-breaks", "+0")
+    code, out, _ = kernelcount("diff", *names, *limit, "--format", "github")
+    assert code == 1
+    assert out.startswith("::error file=src/net.py,line=6,title=a → b%2C compile")
+    document = json.loads(kernelcount("diff", *names, *limit, "--format", "json")[1])
+    assert [b["file"] for v in document["variants"] for b in v["breaks"]] == ["src/net.py"]
 
 
 def test_traces_are_held_against_each_other_and_as_json(kernelcount, files):

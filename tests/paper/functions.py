@@ -302,3 +302,16 @@ def bumps(a, b):
     c = a + b
     bumped(c)
     return c.relu()
+
+
+def views(x):
+    return x.view(-1)
+
+
+KEPT = {}
+
+
+def remembers(x):
+    if "sum" not in KEPT:
+        KEPT["sum"] = x + 1
+    return KEPT["sum"]

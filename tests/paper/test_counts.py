@@ -298,6 +298,15 @@ def test_an_op_of_ones_own_that_gives_nothing_may_launch_kernels_all_the_same():
         assert "memoised" not in note_codes(outcome.notes)
 
 
+def test_a_result_is_remembered_only_where_a_first_call_launched_something():
+    for outcome in count("views").values():
+        assert outcome.count("kernel") == 0
+        assert "memoised" not in note_codes(outcome.notes)
+    (kept,) = count("remembers", "eager").values()
+    assert kept.count("kernel") == 0
+    assert "memoised" in note_codes(kept.notes)
+
+
 def test_of_a_table_only_the_rows_that_are_looked_up_are_read_eager_and_compiled():
     moved = [(o.paper.read, o.paper.written) for o in count("looks_up").values()]
     assert moved == [(64 * 16 * 4 + 64 * 8, 64 * 16 * 4)] * 2

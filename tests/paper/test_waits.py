@@ -195,6 +195,34 @@ def f(x):
     ]  # fmt: skip
 
 
+SAID = """
+def f(x):
+    y = x.sum()
+    print(f"{y}")
+    y = y + 1
+    print(
+        f"{y:.3f}", f"and {x[0]}",
+    )
+    said = str(y), repr(y), "%s" % y
+    y = y + len(said)
+    print(f"{y.tolist()}", f"{y.item()}")
+    print(f"{y}"); print(f"{y}")
+    return y + 1
+"""
+
+
+def test_what_is_said_of_a_tensor_waits_at_the_line_that_says_it_eager_and_compiled(waited):
+    found = waited(SAID, "eager", "compile")
+    assert found["eager"] == [
+        ("item", "item", 2), *[("item", "item", 5)] * 2,
+        *[("copy to host", "Tensor.__repr__", 7)] * 3,
+        ("copy to host", "to", 9), ("item", "item", 9), *[("item", "item", 10)] * 2,
+    ]  # fmt: skip
+    # A call of several lines is, compiled, at its first: Dynamo makes ready for all of it at once.
+    first = [(kind, op, {5: 4}.get(line, line)) for kind, op, line in found["eager"]]
+    assert found["compile"] == first
+
+
 def test_waits_while_inputs_are_made_and_in_the_module_do_not_count(waited):
     assert waited("""
 SCALE = torch.ones(3, device="cuda").sum().item()

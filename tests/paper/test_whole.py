@@ -65,6 +65,30 @@ CODE = """
         print("", end="")
         return a * 2
 
+    def logs(a):
+        a = a + 1
+        print("", a.sum().item(), end="")
+        return a * 2
+
+    def wastes(a):
+        a.cos()
+        a = a + 1
+        print("", a.sum().item(), end="")
+        return a * 2
+
+    model = torch.nn.LayerNorm(64, device="cuda")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def trains(a):
+        optimizer.zero_grad()
+        a = model(a)
+        print("", a.max().item(), end="")
+        loss = (a * 2).sin().sum()
+        loss.backward()
+        optimizer.step()
+        print("", f"{loss}", end="")
+        return loss.detach()
+
     def unbroken(a, b):
         return (a + b).relu()
 """
@@ -112,6 +136,35 @@ def test_where_a_value_is_read_the_reading_stays(compiled):
     capture = compiled("reads")
     assert capture.breaks_cost.kernels == 0
     assert capture.breaks_cost.why.endswith("with what is read and printed taken into the graph")
+
+
+def test_what_is_read_to_be_printed_is_made_without_the_break_too(compiled):
+    capture = compiled("logs", sizes=(64,))
+    # add and sum | mul; as one graph all in one kernel.
+    assert capture.breaks_cost.kernels == 1
+    assert capture.breaks_cost.why == (
+        "on paper 2 with the breaks and 1 without, with what is read taken into the graph, and "
+        "without what is printed"
+    )
+
+
+def test_where_nobody_uses_a_part_that_is_no_way(compiled):
+    why = compiled("wastes", sizes=(64,)).breaks_cost.why
+    assert why.endswith("; and some of what it computes nobody uses")
+
+
+def test_of_a_training_step_it_is_told_what_those_breaks_cost_that_logging_makes(compiled):
+    capture = compiled("trains", sizes=(64,))
+    told = {b.reason: b.cost for b in capture.breaks}
+    # Without it forward is one kernel and not two, backward two and not three; and no gradient of
+    # what was read has to be filled with zeros.
+    assert told["Tensor.item()"].kernels == 3
+    assert told["Tensor.item()"].why.startswith(
+        "on paper 7 with all breaks of this line and 4 without, with what is read taken into"
+    )
+    assert told["Tensor.backward()"].why.startswith("the graph breaks there also with")
+    assert told["Optimizer.zero_grad"].why == "no graph was parted there in the counted call"
+    assert capture.breaks_cost.why.startswith("some stay also with what is read")
 
 
 def test_of_a_branch_on_a_value_it_cannot_be_told(compiled):

@@ -111,6 +111,20 @@ def sourced() -> Diff:
     return _diff(_sides(before), _sides(after), kernels="+0")
 
 
+def replaced() -> Diff:
+    """In a fused kernel, which is two now, one op was put in the place of another."""
+    lines = [(5, "add"), (6, "mul"), (7, "relu"), (8, "mul")]
+    now = [(5, "add"), (6, "mul"), (7, "gelu"), (8, "mul")]
+    was, new = (
+        Source(tuple(Origin(op, Place(str(Path.cwd() / "src/net.py"), n, "step")) for n, op in ops))
+        for ops in (lines, now)
+    )
+    first = replace(compiled(), provenance=Provenance((was,)))
+    ran = ((GELU, "kernel", None, 90_000), (GELU, "kernel", None, 90_000))
+    after = capture("compile", *ran, provenance=Provenance((new, new)))
+    return _diff(_sides(first), _sides(after), kernels="+0")
+
+
 def broken_graph() -> Diff:
     """A print breaks the graph, and a kernel is two."""
     before = replace(compiled(), breaks=())

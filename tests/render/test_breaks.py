@@ -70,6 +70,14 @@ def test_a_cost_that_is_not_known_is_no_zero():
     assert "step.py:14 (print): cannot tell how many kernels it costs." in text
 
 
+def test_where_it_is_known_of_some_breaks_alone_that_is_told():
+    unknown = Cost(None, "some stay")
+    text = said(PRINT, BRANCH, breaks_cost=unknown)
+    assert "some of them cost 1 kernel on paper, and of the others it cannot be told." in text
+    text = said(replace(PRINT, cost=Cost(0)), BRANCH, breaks_cost=unknown, on_paper=True)
+    assert "(print): some of them cost no kernel, and of the others it cannot be told." in text
+
+
 def test_a_break_may_cost_none_or_save_one():
     assert "(print): costs no kernel on" in said(replace(PRINT, cost=Cost(0)))
     assert "(print): saves 1 kernel on" in said(replace(PRINT, cost=Cost(-1)))

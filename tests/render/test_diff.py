@@ -368,6 +368,12 @@ def test_a_regression_is_annotated_at_the_line_of_what_is_new():
     assert annotation.endswith("%0Anew: triton_poi_fused_gelu_1 model.py:8 +1")
 
 
+def test_an_op_that_was_replaced_in_a_fused_kernel_is_annotated_at_its_own_line():
+    (annotation, _) = render(diffs.replaced(), form="github").splitlines()
+    assert annotation.startswith("::error file=src/net.py,line=7,title=")
+    assert annotation.endswith(f"%0Anew: {diffs.GELU} net.py:7 +3")
+
+
 def test_a_new_graph_break_is_said_and_annotated_at_its_line():
     screen = render(diffs.broken_graph(), form="table")
     assert "note: new: graph break at model.py:6 (print).\n" in screen

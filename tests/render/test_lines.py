@@ -7,7 +7,7 @@ import pytest
 
 from kernelcount.model import Origin, Place, Provenance, Source
 from kernelcount.render import render
-from kernelcount.render.lines import ranges, said
+from kernelcount.render.lines import listed, numbered, ranges, said
 from kernelcount.sources import OfRow
 
 from . import samples, sourced
@@ -30,6 +30,31 @@ def test_rows_show_their_line_and_a_compiled_kernel_the_rows_that_it_replaces():
         "  compile                                                                   time",
         "  1  triton_poi_fused_add_relu_0  (1 and 2)                               273 µs",
     ]
+
+
+def test_numbers_are_those_of_kernels_and_copies_and_fills_have_none():
+    base = samples.capture(
+        "eager",
+        ("Memcpy HtoD", "copy", None, 9_000),
+        (samples.ADD, "kernel", "add", 276_000),
+        ("Memset", "fill", None, 2_000),
+        (samples.RELU, "kernel", "relu", 187_000),
+        provenance=Provenance((None, Source((sourced.ADD,)), None, Source((sourced.RELU,)))),
+    )
+    report = sourced.report(base, sourced.compiled())
+    shown = [line.split()[0] for line in listing(report)]
+    assert shown == ["eager", "copy", "1", "fill", "2", "compile", "1"]
+    assert listing(report)[-1].split()[1:5] == [samples.FUSED, "(1", "and", "2)"]
+    assert f"1   {samples.FUSED}   1 and 2 " in render(report, format="table", explain=True)
+
+
+def test_what_replaces_a_copy_says_so_by_its_name():
+    copy = ("Memcpy HtoD", "copy", None, 9_000)
+    numbers = numbered(samples.capture("eager", copy, (samples.ADD, "kernel", "add", 1)).rows())
+    assert list(numbers.values()) == [1]
+    keys = [("Memcpy HtoD", None, "copy"), *numbers]
+    assert listed(keys, numbers, 3) == "1 and a copy"
+    assert listed(keys[:1], numbers, 3) == "a copy"
 
 
 def test_without_lines_the_names_of_the_kernels_stand_there():

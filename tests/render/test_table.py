@@ -475,16 +475,16 @@ mine.py:g launches 24 kernels, eager 2. Its kernels take 96 µs instead of
   2  relu  vectorized_elementwise_kernel<launch_clamp_scalar>             187 µs
   compile                                                             total time
   1  triton_poi_fused_add_relu_0                                     ×24   96 µs
-  2  copy  Memcpy DtoD (Device -> Device)                                   2 µs
+     copy  Memcpy DtoD (Device -> Device)                                   2 µs
   compile:reduce-overhead                                             total time
   1  triton_poi_fused_add_relu_0                                     ×24   96 µs
-  2  copy  Memcpy DtoD (Device -> Device)                                   2 µs
+     copy  Memcpy DtoD (Device -> Device)                                   2 µs
   compile:max-autotune-no-cudagraphs                                  total time
   1  triton_poi_fused_add_relu_0                                     ×24   96 µs
-  2  copy  Memcpy DtoD (Device -> Device)                                   2 µs
+     copy  Memcpy DtoD (Device -> Device)                                   2 µs
   mine.py:g                                                           total time
   1  triton_poi_fused_add_relu_0                                     ×24   96 µs
-  2  copy  Memcpy DtoD (Device -> Device)                                   2 µs
+     copy  Memcpy DtoD (Device -> Device)                                   2 µs
 
 note: the data fits into the L2 cache (60 MB).
 
