@@ -256,18 +256,27 @@ def repeat(subject: Subject, way: Way, scratch: Path, progress: Progress) -> Non
 
 
 @contextmanager
-def _begun(subject: Subject, way: Way, scratch: Path, progress: Progress) -> Iterator[_Pass]:
-    """What holds while one variant is called on a device that is there."""
-    kind = VARIANTS[way.variant.kind]
+def calling(
+    subject: Subject, way: Way, prepared: AbstractContextManager[Any] | None = None
+) -> Iterator[tuple[Invocation, UserState]]:
+    """What holds while a variant is called; the user's state is put back at its end.
+
+    `prepared`: in place of what the device asks for.
+    """
     given = (subject.arguments.args, subject.arguments.kwargs)
     with ExitStack() as stack:
         stack.enter_context(stance_kept())
-        stack.enter_context(subject.device.prepare())
+        stack.enter_context(prepared or subject.device.prepare())
         state = UserState(way.function, given, backward=subject.backward)
         stack.callback(state.restore)
-        watch = stack.enter_context(CompilerWatch())
-        stack.enter_context(kind.during())
-        invocation = Invocation(way.call, subject)
+        stack.enter_context(VARIANTS[way.variant.kind].during())
+        yield Invocation(way.call, subject), state
+
+
+@contextmanager
+def _begun(subject: Subject, way: Way, scratch: Path, progress: Progress) -> Iterator[_Pass]:
+    """The same with the compiler watched, on a device that is there."""
+    with calling(subject, way) as (invocation, state), CompilerWatch() as watch:
         yield _Pass(subject, way.variant, invocation, state, watch, scratch, progress)
 
 
@@ -279,38 +288,16 @@ def _measure_on_paper(
     progress: Progress,
 ) -> Outcome:
     """Count one variant for a GPU that is not there, by a call in which nothing is compiled."""
-    variant, function = way.variant, way.function
-    kind = VARIANTS[variant.kind]
-    given = (subject.arguments.args, subject.arguments.kwargs)
     began = perf_counter()
-    with ExitStack() as stack:
-        stack.enter_context(stance_kept())
-        watch = stack.enter_context(CompilerWatch())
-        stack.enter_context(gpu.prepare(compiles=kind.compiles))
-        state = UserState(function, given, backward=subject.backward)
-        stack.callback(state.restore)
-        stack.enter_context(kind.during())
-        invocation = Invocation(way.call, subject)
-        this = _Pass(subject, variant, invocation, state, watch, scratch, progress)
-        ends = (module_of(function), given)
-        progress("on paper, warm-up, call 1")
-        gpu.run(partial(invocation, *state.before_call()), ends)
-        at_first = gpu.noted
-        for call in range(2, PAPER_WARM_UPS + 1):
-            progress(f"on paper, warm-up, call {call}")
-            invocation(*state.before_call())
-        for call in range(PAPER_WARM_UPS + 1, MOST_CALLS + 1):
-            progress(f"on paper, call {call}")
-            before = (watch.compilations, watch.graphs)
-            gpu.run(partial(invocation, *state.before_call()), ends, _not_modelled(this))
-            compiled = (watch.compilations, watch.graphs) != before
-            if not compiled:
-                break
+    prepared = gpu.prepare(compiles=VARIANTS[way.variant.kind].compiles)
+    with CompilerWatch() as watch, calling(subject, way, prepared) as (invocation, state):
+        this = _Pass(subject, way.variant, invocation, state, watch, scratch, progress)
+        at_first, compiled = _until_compiled(this, gpu, way.function)
         watch.close()
-        trial = _without_breaks(this, gpu, function, began)
+        trial = _without_breaks(this, gpu, way.function, began)
     records, paper, noted, provenance = gpu.counted()
     capture = Capture(
-        variant.name,
+        way.variant.name,
         records=records,
         basis="paper",
         paper=paper,
@@ -327,6 +314,31 @@ def _measure_on_paper(
     if gpu.values.asked and (state.mutated or state.module_changed):
         notes.append(Note("not-restored", _NOT_RESTORED))
     return _with_context(this, steady, notes)
+
+
+def _until_compiled(
+    this: _Pass, gpu: PretendedGpu, function: Callable[..., Any]
+) -> tuple[Any, bool]:
+    """Call until nothing is compiled any more; what the first call noted, and whether it still is.
+
+    The calls but the first, and those that may be counted, are not noted.
+    """
+    given = (this.subject.arguments.args, this.subject.arguments.kwargs)
+    ends, invocation, state = (module_of(function), given), this.invocation, this.state
+    this.progress("on paper, warm-up, call 1")
+    gpu.run(partial(invocation, *state.before_call()), ends)
+    at_first = gpu.noted
+    for call in range(2, PAPER_WARM_UPS + 1):
+        this.progress(f"on paper, warm-up, call {call}")
+        invocation(*state.before_call())
+    for call in range(PAPER_WARM_UPS + 1, MOST_CALLS + 1):
+        this.progress(f"on paper, call {call}")
+        before = (this.watch.compilations, this.watch.graphs)
+        gpu.run(partial(invocation, *state.before_call()), ends, _not_modelled(this))
+        compiled = (this.watch.compilations, this.watch.graphs) != before
+        if not compiled:
+            break
+    return at_first, compiled
 
 
 def _without_breaks(

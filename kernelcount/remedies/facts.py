@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from kernelcount.capture import Invocation, Subject, Way
+from kernelcount.capture import Subject, Way, calling
 from kernelcount.model import Capture, Numerics, Row
 from kernelcount.probes import products
-from kernelcount.probes.compiler import stance_kept
-from kernelcount.state import UserState
-from kernelcount.variants import VARIANTS
+from kernelcount.variants import Variant
 
 
 @dataclass(frozen=True)
@@ -40,16 +38,10 @@ class Facts:
 
         Where the function cannot be watched, those that the capture names an op of: a guess.
         """
-        subject, function = self.subject, self.way.function
-        given = (subject.arguments.args, subject.arguments.kwargs)
-        with ExitStack() as stack:
-            stack.enter_context(stance_kept())
-            stack.enter_context(subject.device.prepare())
-            state = UserState(function, given, backward=subject.backward)
-            stack.callback(state.restore)
-            stack.enter_context(VARIANTS["eager"].during())
+        function = self.way.function
+        plain = Way(Variant("eager", "eager"), function, function)
+        with calling(self.subject, plain) as (invocation, state):
             args, kwargs = state.before_call()
-            invocation = Invocation(function, subject)
             try:
                 return products.in_float32(lambda: invocation(args, kwargs))
             except Exception:  # noqa: BLE001  not all that runs can be watched at its work

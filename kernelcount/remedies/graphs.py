@@ -7,19 +7,17 @@ that is recorded instead of run. What the function does on the CPU is in no grap
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelcount.capture import WARM_UPS, Invocation, Way
+from kernelcount.capture import WARM_UPS, Way, calling
 from kernelcount.errors import NotMeasuredError
 from kernelcount.memory import is_out_of_memory
 from kernelcount.model import Numerics
-from kernelcount.probes.compiler import stance_kept
 from kernelcount.remedies.facts import Attempt, Facts
-from kernelcount.state import UserState
-from kernelcount.variants import VARIANTS, Variant
+from kernelcount.variants import Variant
 
 NAME = "CUDA graph"
 _REPLAYED_WRONG = (
@@ -89,26 +87,18 @@ class _Replay:
 def _captured(facts: Facts) -> Callable[..., Any]:
     import torch
 
-    subject, function = facts.subject, facts.way.function
-    given = (subject.arguments.args, subject.arguments.kwargs)
     graph = torch.cuda.CUDAGraph()
-    with ExitStack() as stack:
-        stack.enter_context(stance_kept())
-        stack.enter_context(subject.device.prepare())
-        state = UserState(function, given, backward=subject.backward)
-        stack.callback(state.restore)
-        stack.enter_context(VARIANTS[facts.way.variant.kind].during())
-        invocation = Invocation(facts.way.call, subject)
+    with calling(facts.subject, facts.way) as (invocation, state):
         before = torch.cuda.current_stream()
-        stack.enter_context(_left_as_it_was(before))
-        aside = torch.cuda.Stream()
-        aside.wait_stream(before)
-        with torch.cuda.stream(aside):
-            for _ in range(WARM_UPS):
-                invocation(*state.before_call())
-        before.wait_stream(aside)
-        arguments = state.before_call()
-        return _Replay(graph, _recorded(graph, lambda: invocation(*arguments)))
+        with _left_as_it_was(before):
+            aside = torch.cuda.Stream()
+            aside.wait_stream(before)
+            with torch.cuda.stream(aside):
+                for _ in range(WARM_UPS):
+                    invocation(*state.before_call())
+            before.wait_stream(aside)
+            arguments = state.before_call()
+            return _Replay(graph, _recorded(graph, lambda: invocation(*arguments)))
 
 
 @contextmanager
