@@ -69,10 +69,10 @@ def parts(value: Any) -> Iterator[Any]:
             seen.add(id(value))
             held = list(inside(value))
             if isinstance(value, Mapping):
-                keys = _sorted(value)
+                keys = ordered(value)
                 held = [Keys(tuple(keys)), *(value[key] for key in keys)]
             elif isinstance(value, set | frozenset):
-                held = _sorted(value)
+                held = ordered(value)
             waiting += reversed(held)
 
 
@@ -84,7 +84,7 @@ def _is_record(value: Any) -> bool:
     return dataclasses.is_dataclass(value) and not isinstance(value, type | Keys)
 
 
-def _sorted(values: Iterable[Any]) -> list[Any]:
+def ordered(values: Iterable[Any]) -> list[Any]:
     """In an order that does not depend on the one they were put in, as far as they have one."""
     return sorted(values, key=_order)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import cache, partial
 from math import ceil
@@ -39,7 +39,7 @@ from kernelcount.probes.compiler import stance, stance_kept
 from kernelcount.probes.kept import Results, kept
 from kernelcount.probes.nudge import Nudge
 from kernelcount.settings import OwnSettings
-from kernelcount.state import UserState, module_of
+from kernelcount.state import UserState, held, module_of
 from kernelcount.variants import VARIANTS
 
 _MOST_SETS = 1000
@@ -74,7 +74,8 @@ def measure(
         def failed(i: int, error: BaseException) -> None:
             if isinstance(error, KeyboardInterrupt):
                 raise error
-            timed.pop(i, None)
+            if i in timed:
+                timed.pop(i).run.put_back()
             note = Note(NOT_TIMED, f"not timed: {explain(error)}")
             captures[i] = replace(captures[i], notes=(*captures[i].notes, note))
 
@@ -229,14 +230,21 @@ class Running:
         self._invocation = Invocation(way.call, subject)
         # What was compiled may have been dropped since, and the caches of both are cold.
         self.peak_memory: int | None = None
+        module = module_of(way.function)
+        self._held = dict.fromkeys(name for name, _ in held(module)) if module else {}
+        self.tells_arguments = self.tells_module = False
         started = monotonic()
-        with self.during():
-            for call in range(1, WARM_UPS + 1):
-                self._invocation(*self._state.before_call())
-                if call == 1:
-                    self._state.look_closely()
-                if monotonic() - started > subject.seconds:
-                    break
+        try:
+            with self.during():
+                for call in range(1, WARM_UPS + 1):
+                    self._invocation(*self._state.before_call())
+                    if call == 1:
+                        self._state.look_closely()
+                    if monotonic() - started > subject.seconds:
+                        break
+        except BaseException:
+            self.put_back()
+            raise
         subject.device.synchronize()
         self._state.forget_unchanged()
         self._state.before_call()  # the next one is to begin with what this one was given
@@ -255,13 +263,32 @@ class Running:
         """
         args, kwargs = self._state.before_call()
         results: list[Any] = []
-        with randomness.fixed(self._subject.seed ^ reseeded) as drawn, self.during():
-            self.peak_memory = self._subject.device.peak_memory(
-                lambda: results.append(self._invocation(args, kwargs))
-            )
-            draws = drawn()
-        changed = self._changed(args, kwargs)
-        return kept(results, (args, kwargs), changed, self._beside()), draws
+        try:
+            with randomness.fixed(self._subject.seed ^ reseeded) as drawn, self.during():
+                self.peak_memory = self._subject.device.peak_memory(
+                    lambda: results.append(self._invocation(args, kwargs))
+                )
+                draws = drawn()
+            self._state.look_at_contents()
+            changed = self._changed(args, kwargs)
+            return kept(results, (args, kwargs), changed, self._beside()), draws
+        finally:
+            self.put_back()
+
+    def put_back(self) -> None:
+        """Have the next call, be it another variant's, begin with what this one's began with."""
+        with suppress(RuntimeError):  # of a device that has failed
+            self._state.before_call()
+
+    @property
+    def changes_arguments(self) -> bool:
+        """Whether a call, or one of another variant, changes what it is given."""
+        return self.tells_arguments or self._state.mutated
+
+    @property
+    def changes_module(self) -> bool:
+        """Whether a call changes parameters or buffers of the module, or one of another does."""
+        return self.tells_module or self._state.module_changed
 
     def _beside(self) -> dict[Any, tuple[str, Any]]:
         """Gradients of what it reaches without being given it, and what became of its own module.
@@ -271,23 +298,23 @@ class Running:
         module = module_of(self._function)
         own: dict[str, Any] = {}
         if module is not None:
-            own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+            own = {**self._held, **dict(held(module))}  # None for what has been taken out
         names = {id(tensor): name for name, tensor in own.items()}
         found: dict[Any, tuple[str, Any]] = {}
+        if self.changes_module:
+            found = {(n, "value"): (f"{n} afterwards", t) for n, t in own.items()}
         for i, tensor in enumerate(self._state.reached, 1):
             name = names.get(id(tensor))
             called = name or f"tensor {i} that is reached"
-            if name is not None and self._state.module_changed:
-                found[name, "value"] = (f"{name} afterwards", tensor)
             if self._subject.backward and tensor.is_leaf and tensor.requires_grad:
                 found[name or id(tensor), "gradient"] = (f"the gradient of {called}", tensor.grad)
         return found
 
     def _changed(self, *given: Any) -> Iterator[tuple[str, Any]]:
         """The arguments that a call may have changed, and their gradients, each with its name."""
+        if self.changes_arguments:
+            yield from self._state.contents(*given)
         for i, tensor in enumerate(tensors(given), 1):
-            if self._state.mutated:
-                yield f"argument {i} afterwards", tensor
             if self._subject.backward and tensor.is_leaf and tensor.grad is not None:
                 yield f"the gradient of argument {i}", tensor.grad
 
@@ -321,7 +348,7 @@ class Running:
     def candidate(self) -> timing.Candidate:
         """The variant to be timed; call by call where a call changes what it is given."""
         if self._subject.backward or self._state.mutated or self._state.module_changed:
-            return timing.Candidate(self.name, [self._on_renewed], self.during, self._renew)
+            return timing.Candidate(self.name, [self._on_renewed], self._tidied, self._renew)
         sets = [self._state.before_call(), *self._more()]
         calls = [partial(self._invocation, *given) for given in sets]
         return timing.Candidate(self.name, calls, self.during)
@@ -334,6 +361,14 @@ class Running:
         for i in range(min(_MOST_SETS, 2 * cache // size)):
             more = subject.remake(subject.seed + 1 + i)
             yield more.args, more.kwargs
+
+    @contextmanager
+    def _tidied(self) -> Iterator[None]:
+        try:
+            with self.during():
+                yield
+        finally:
+            self.put_back()
 
     def _renew(self) -> None:
         self._arguments = self._state.before_call()
@@ -351,6 +386,10 @@ def _compared(
     memory is lacking, that may be for the copies' sake: the variants can be timed all the same.
     """
     found: dict[int, Numerics | None] = {}
+    runs = [t.run for t in timed.values()]
+    for run in runs:  # what one changes is compared with what the others leave alone
+        run.tells_arguments = any(r.changes_arguments for r in runs)
+        run.tells_module = any(r.changes_module for r in runs)
     expected: tuple[Running, tuple[Results, bool]] | None = None
     for i, t in list(timed.items()):
         try:

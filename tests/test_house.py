@@ -29,7 +29,7 @@ LAYERS = (
         "crossover",
         "scenarios",
     },
-    {"launches", "rules", "settings", "stops", "waiting"},
+    {"contents", "launches", "rules", "settings", "stops", "waiting"},
     {"timeline", "operations", "paper", "probes", "state"},
     {"gaps", "waits"},
     {"budgets", "inhand", "reading"},
@@ -47,8 +47,9 @@ LAYERS = (
     {"__main__", "pytest_plugin"},
 )
 TORCH = {
-    "capture", "devices", "examination", "inhand", "inputs", "nesting", "paper", "preload",
-    "probes", "remedies", "settings", "state", "target", "together", "variants", "worker",
+    "capture", "contents", "devices", "examination", "inhand", "inputs", "nesting", "paper",
+    "preload", "probes", "remedies", "settings", "state", "target", "together", "variants",
+    "worker",
 }  # fmt: skip
 RICH = {"render"}
 HEAVY = ("torch", "rich", "yaml", "msgspec", "typer", "matplotlib", "plotille")

@@ -78,12 +78,12 @@ class Results:
 def kept(
     result: Any,
     given: Any,
-    changed: Iterable[tuple[str, torch.Tensor]] = (),
+    changed: Iterable[tuple[str, Any]] = (),
     beside: dict[Any, tuple[str, torch.Tensor | None]] | None = None,
 ) -> Results:
-    """What a call gave, being `given` its arguments, and the tensors that it has `changed`.
+    """What a call gave, being `given` its arguments, and what it has `changed`.
 
-    Those come with what they are called. `beside`: what it has changed of what it reaches without
+    That comes with what it is called. `beside`: what it has changed of what it reaches without
     being given it, by what tells it from the rest.
     """
     import torch
@@ -92,7 +92,9 @@ def kept(
     gave = [leaf for leaf in found if isinstance(leaf, torch.Tensor)]
     rest = [leaf for leaf in found if not isinstance(leaf, torch.Tensor)]
     names = [f"result {i + 1}" for i in range(len(gave))] if len(gave) > 1 else ["the result"]
-    more = list(changed)
+    after = [(name, leaf) for name, part in changed for leaf in _plainly(part)]
+    more = [(name, leaf) for name, leaf in after if isinstance(leaf, torch.Tensor)]
+    rest += [leaf for _, leaf in after if not isinstance(leaf, torch.Tensor)]
     theirs = {_place(t) for t in tensors(given)} - {None}
     places = [_place(t) for t in gave]
     return Results(
