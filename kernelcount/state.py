@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -44,13 +44,19 @@ class UserState:
 
     `mutated` and `module_changed`: whether calls have changed an argument in place, or a parameter
     or buffer of the module that is called. `unrestored`: whether something was changed of which
-    there is no copy, for want of memory.
+    there is no copy, for want of memory. No copies are made of tensors whose
+    ids are `settled`.
     """
 
     def __init__(
-        self, function: Any, arguments: tuple[tuple[Any, ...], dict[str, Any]], *, backward: bool
+        self,
+        function: Any,
+        arguments: tuple[tuple[Any, ...], dict[str, Any]],
+        *,
+        backward: bool,
+        settled: Collection[int] = (),
     ) -> None:
-        room = _Room()
+        room = _Room(settled)
         reached = _Reached(function, arguments)
         given = _once(tensors(arguments))
         own = _without(_of_module(module_of(function)), given)
@@ -82,6 +88,27 @@ class UserState:
     def unrestored(self) -> bool:
         """Whether something was changed that could not be put back."""
         return any(k.lost for k in (*self._given, *self._own))
+
+    @property
+    def settled(self) -> set[int]:
+        """The ids of tensors that no call has changed so far, or that are put back before each."""
+        alone = (k for k in self._beside if not k.is_changed)
+        return {id(k.tensor) for k in (*self._given, *self._own, *alone)}
+
+    @property
+    def known(self) -> list[torch.Tensor]:
+        """All tensors that the function is given and reaches."""
+        return [k.tensor for k in (*self._given, *self._own, *self._beside)]
+
+    @contextlib.contextmanager
+    def overlooked(self) -> Iterator[None]:
+        """Do not take for changed what is shown meanwhile in the place of the contents."""
+        alone = [k for k in (*self._given, *self._own, *self._beside) if not k.is_changed]
+        try:
+            yield
+        finally:
+            for kept in alone:
+                kept.overlook()
 
     @property
     def reached(self) -> list[torch.Tensor]:
@@ -131,13 +158,16 @@ class UserState:
 class _Room:
     """How much memory the copies may take, on each device."""
 
-    def __init__(self) -> None:
+    def __init__(self, without: Collection[int] = ()) -> None:
         self._left: dict[str, int] = {}
+        self._without = without
 
     def take(self, tensor: torch.Tensor, *, also_in_main_memory: bool) -> str | None:
         """The device for a copy: the tensor's own, else main memory, else None: no room."""
         import torch
 
+        if id(tensor) in self._without:
+            return None
         own = str(tensor.device)
         for device in (own, "cpu") if also_in_main_memory and own != "cpu" else (own,):
             if device not in self._left:
@@ -171,6 +201,15 @@ class _Kept:
             self._restore()
         except RuntimeError:  # no memory, a device that has failed, a view that cannot be detached
             self.lost = True
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether a call has changed it, or may have."""
+        return self.was_changed or self._is_changed() or _layout(self._tensor) != self._layout
+
+    def overlook(self) -> None:
+        """Take it as it is now for what it was."""
+        self._layout, self._version = _layout(self._tensor), _version(self._tensor)
 
     def compare(self) -> None:
         """Look whether the contents have changed although the version has not."""

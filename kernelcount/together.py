@@ -33,11 +33,13 @@ from kernelcount.model import (
     Work,
 )
 from kernelcount.nesting import tensors
-from kernelcount.probes import launching, randomness, reference, timing
+from kernelcount.probes import launching, randomness, timing
 from kernelcount.probes.agreement import alone, beside
 from kernelcount.probes.compiler import stance, stance_kept
+from kernelcount.probes.doubles import in_float64
 from kernelcount.probes.kept import Results, kept
 from kernelcount.probes.nudge import Nudge
+from kernelcount.probes.widened import widened
 from kernelcount.settings import OwnSettings
 from kernelcount.state import UserState, module_of
 from kernelcount.variants import VARIANTS
@@ -255,13 +257,28 @@ class Running:
         """
         args, kwargs = self._state.before_call()
         results: list[Any] = []
-        with randomness.fixed(self._subject.seed ^ reseeded) as drawn, self.during():
-            self.peak_memory = self._subject.device.peak_memory(
-                lambda: results.append(self._invocation(args, kwargs))
-            )
-            draws = drawn()
-        changed = self._changed(args, kwargs)
-        return kept(results, (args, kwargs), changed, self._beside()), draws
+        with self._left_as_it_was():
+            with randomness.fixed(self._subject.seed ^ reseeded) as drawn, self.during():
+                self.peak_memory = self._subject.device.peak_memory(
+                    lambda: results.append(self._invocation(args, kwargs))
+                )
+                draws = drawn()
+            changed = self._changed(args, kwargs)
+            return kept(results, (args, kwargs), changed, self._beside()), draws
+
+    @contextmanager
+    def _left_as_it_was(self) -> Iterator[UserState]:
+        """Put back what a call changes, also what it is not given, for the calls of all variants.
+
+        So they all begin alike. Gives what there is to be changed.
+        """
+        given = (self._subject.arguments.args, self._subject.arguments.kwargs)
+        now = UserState(self._function, given, backward=False, settled=self._state.settled)
+        try:
+            yield now
+        finally:
+            now.restore()
+            self._state.before_call()
 
     def _beside(self) -> dict[Any, tuple[str, Any]]:
         """Gradients of what it reaches without being given it, and what became of its own module.
@@ -294,7 +311,7 @@ class Running:
     def profiled(self, scratch: Path) -> Outcome:
         """What one call launches, by the profiler."""
         args, kwargs = self._state.before_call()
-        with self.during():
+        with self._turn():
             call = partial(self._invocation, args, kwargs)
             return profiled(self._subject, self.name, scratch, call)
 
@@ -303,13 +320,19 @@ class Running:
 
         `nudge` moves what it is given, what it reaches, and what it makes of that.
         """
-        args, kwargs = reference.doubled(self._state.before_call(), nudge)
+        import torch
+
+        args, kwargs = self._state.before_call()
         try:
             with (
-                reference.in_float64(self._state.reached, nudge),
+                self._left_as_it_was() as now,
+                self._state.overlooked(),
+                in_float64(now.known, nudge) as shown,
                 randomness.fixed(self._subject.seed),
                 self.during(),
+                torch.compiler.set_stance("force_eager"),
                 nudge.operations() if nudge else nullcontext(),
+                widened(shown),
             ):
                 result = Invocation(self._function, self._subject)(args, kwargs)
                 return kept(result, (), self._changed(args, kwargs), self._beside())
@@ -321,7 +344,7 @@ class Running:
     def candidate(self) -> timing.Candidate:
         """The variant to be timed; call by call where a call changes what it is given."""
         if self._subject.backward or self._state.mutated or self._state.module_changed:
-            return timing.Candidate(self.name, [self._on_renewed], self.during, self._renew)
+            return timing.Candidate(self.name, [self._on_renewed], self._turn, self._renew)
         sets = [self._state.before_call(), *self._more()]
         calls = [partial(self._invocation, *given) for given in sets]
         return timing.Candidate(self.name, calls, self.during)
@@ -334,6 +357,15 @@ class Running:
         for i in range(min(_MOST_SETS, 2 * cache // size)):
             more = subject.remake(subject.seed + 1 + i)
             yield more.args, more.kwargs
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """What holds while it is timed; the others find the arguments as they were."""
+        try:
+            with self.during():
+                yield
+        finally:
+            self._state.before_call()
 
     def _renew(self) -> None:
         self._arguments = self._state.before_call()
