@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -52,13 +52,19 @@ class UserState:
 
     `mutated` and `module_changed`: whether calls have changed an argument in place, or a parameter
     or buffer of the module that is called. `unrestored`: whether something was changed of which
-    there is no copy, for want of memory.
+    there is no copy, for want of memory. No copies are made of tensors whose
+    ids are `settled`.
     """
 
     def __init__(
-        self, function: Any, arguments: tuple[tuple[Any, ...], dict[str, Any]], *, backward: bool
+        self,
+        function: Any,
+        arguments: tuple[tuple[Any, ...], dict[str, Any]],
+        *,
+        backward: bool,
+        settled: Collection[int] = (),
     ) -> None:
-        room = _Room()
+        room = _Room(settled)
         reached = _Reached(function, arguments)
         given = _once(tensors(arguments))
         self._arguments = arguments
@@ -97,6 +103,28 @@ class UserState:
     def unrestored(self) -> bool:
         """Whether something was changed that could not be put back."""
         return any(k.lost for k in (*self._given, *self._inside, *self._own))
+
+    @property
+    def settled(self) -> set[int]:
+        """The ids of tensors that no call has changed so far, or that are put back before each."""
+        alone = (k for k in self._beside if not k.is_changed)
+        return {id(k.tensor) for k in (*self._given, *self._inside, *self._own, *alone)}
+
+    @property
+    def known(self) -> list[torch.Tensor]:
+        """All tensors that the function is given and reaches."""
+        return [k.tensor for k in (*self._given, *self._inside, *self._own, *self._beside)]
+
+    @contextlib.contextmanager
+    def overlooked(self) -> Iterator[None]:
+        """Do not take for changed what is shown meanwhile in the place of the contents."""
+        every = (*self._given, *self._inside, *self._own, *self._beside)
+        alone = [k for k in every if not k.is_changed]
+        try:
+            yield
+        finally:
+            for kept in alone:
+                kept.overlook()
 
     @property
     def reached(self) -> list[torch.Tensor]:
@@ -172,13 +200,16 @@ class UserState:
 class _Room:
     """How much memory the copies may take, on each device."""
 
-    def __init__(self) -> None:
+    def __init__(self, without: Collection[int] = ()) -> None:
         self._left: dict[str, int] = {}
+        self._without = without
 
     def take(self, tensor: torch.Tensor, *, also_in_main_memory: bool) -> str | None:
         """The device for a copy: the tensor's own, else main memory, else None: no room."""
         import torch
 
+        if id(tensor) in self._without:
+            return None
         own = str(tensor.device)
         for device in (own, "cpu") if also_in_main_memory and own != "cpu" else (own,):
             if device not in self._left:
@@ -213,6 +244,15 @@ class _Kept:
         except RuntimeError:  # no memory, a device that has failed, a view that cannot be detached
             self.lost = True
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether a call has changed it, or may have."""
+        return self.was_changed or self._is_changed() or self._is_moved()
+
+    def overlook(self) -> None:
+        """Take it as it is now for what it was."""
+        self._layout, self._version = _layout(self._tensor), _version(self._tensor)
+
     def compare(self) -> None:
         """Look whether the contents have changed although the version has not."""
         if self._unseen or self._copy is None or self._version is None:
@@ -224,7 +264,7 @@ class _Kept:
     def forget_if_unchanged(self) -> None:
         """Free the copy where no call has changed the tensor."""
         self.compare()
-        if not (self.was_changed or self._is_changed() or self._is_moved()):
+        if not self.is_changed:
             self._copy = self._storage = None
 
     def _restore(self) -> None:

@@ -33,11 +33,13 @@ from kernelcount.model import (
     Work,
 )
 from kernelcount.nesting import tensors
-from kernelcount.probes import launching, randomness, reference, timing
+from kernelcount.probes import launching, randomness, timing
 from kernelcount.probes.agreement import alone, beside
 from kernelcount.probes.compiler import stance, stance_kept
+from kernelcount.probes.doubles import in_float64
 from kernelcount.probes.kept import Results, kept
 from kernelcount.probes.nudge import Nudge
+from kernelcount.probes.widened import widened
 from kernelcount.settings import OwnSettings
 from kernelcount.state import UserState, held, module_of
 from kernelcount.variants import VARIANTS
@@ -110,7 +112,14 @@ class Timed:
 
     def __init__(self, run: Running, capture: Capture) -> None:
         self.run, self.capture = run, capture
+        run.draws_as_it_says = not (run.compiles or _is_compiled(capture))
         self.candidate = run.candidate()
+
+
+def _is_compiled(capture: Capture) -> bool:
+    """Whether code of torch.compile's ran, which has a random number generator of its own."""
+    generated = (r.activity == "generated" or r.name[:7] == "triton_" for r in capture.rows())
+    return capture.breaks is not None or any(generated)
 
 
 Failed = Callable[[int, BaseException], None]
@@ -230,6 +239,8 @@ class Running:
         self._invocation = Invocation(way.call, subject)
         # What was compiled may have been dropped since, and the caches of both are cold.
         self.peak_memory: int | None = None
+        self.draws_as_it_says = False  # known once it is known that no compiled code runs
+        self.raised: BaseException | None = None  # by a call whose results were to be kept
         module = module_of(way.function)
         self._held = dict.fromkeys(name for name, _ in held(module)) if module else {}
         self.tells_arguments = self.tells_module = False
@@ -255,24 +266,42 @@ class Running:
         with self._kind.during(), self._also(), self._settings.held():
             yield
 
-    def results(self, *, reseeded: bool = False) -> tuple[Results, bool]:
-        """Copies of what a call gives and changes, and whether it draws random numbers.
+    def results(self, *, reseeded: bool = False) -> tuple[Results, randomness.Drawn]:
+        """Copies of what a call gives and changes, and what it draws of random numbers.
 
         Each call begins with the same random numbers, or, `reseeded`, with others. Gradients count
         where it goes backward.
         """
         args, kwargs = self._state.before_call()
         results: list[Any] = []
-        try:
+        with self._left_as_it_was():
             with randomness.fixed(self._subject.seed ^ reseeded) as drawn, self.during():
-                self.peak_memory = self._subject.device.peak_memory(
-                    lambda: results.append(self._invocation(args, kwargs))
-                )
+                try:
+                    self.peak_memory = self._subject.device.peak_memory(
+                        lambda: results.append(self._invocation(args, kwargs))
+                    )
+                except BaseException as error:
+                    self.raised = error
+                    raise
                 draws = drawn()
+            if not self.draws_as_it_says:
+                draws = randomness.Drawn(draws.any)
             self._state.look_at_contents()
             changed = self._changed(args, kwargs)
             return kept(results, (args, kwargs), changed, self._beside()), draws
+
+    @contextmanager
+    def _left_as_it_was(self) -> Iterator[UserState]:
+        """Put back what a call changes, also what it is not given, for the calls of all variants.
+
+        So they all begin alike. Gives what there is to be changed.
+        """
+        given = (self._subject.arguments.args, self._subject.arguments.kwargs)
+        now = UserState(self._function, given, backward=False, settled=self._state.settled)
+        try:
+            yield now
         finally:
+            now.restore()
             self.put_back()
 
     def put_back(self) -> None:
@@ -321,7 +350,7 @@ class Running:
     def profiled(self, scratch: Path) -> Outcome:
         """What one call launches, by the profiler."""
         args, kwargs = self._state.before_call()
-        with self.during():
+        with self._turn():
             call = partial(self._invocation, args, kwargs)
             return profiled(self._subject, self.name, scratch, call)
 
@@ -330,13 +359,19 @@ class Running:
 
         `nudge` moves what it is given, what it reaches, and what it makes of that.
         """
-        args, kwargs = reference.doubled(self._state.before_call(), nudge)
+        import torch
+
+        args, kwargs = self._state.before_call()
         try:
             with (
-                reference.in_float64(self._state.reached, nudge),
+                self._left_as_it_was() as now,
+                self._state.overlooked(),
+                in_float64(now.known, nudge) as shown,
                 randomness.fixed(self._subject.seed),
                 self.during(),
+                torch.compiler.set_stance("force_eager"),
                 nudge.operations() if nudge else nullcontext(),
+                widened(shown),
             ):
                 result = Invocation(self._function, self._subject)(args, kwargs)
                 return kept(result, (), self._changed(args, kwargs), self._beside())
@@ -348,7 +383,7 @@ class Running:
     def candidate(self) -> timing.Candidate:
         """The variant to be timed; call by call where a call changes what it is given."""
         if self._subject.backward or self._state.mutated or self._state.module_changed:
-            return timing.Candidate(self.name, [self._on_renewed], self._tidied, self._renew)
+            return timing.Candidate(self.name, [self._on_renewed], self._turn, self._renew)
         sets = [self._state.before_call(), *self._more()]
         calls = [partial(self._invocation, *given) for given in sets]
         return timing.Candidate(self.name, calls, self.during)
@@ -363,7 +398,8 @@ class Running:
             yield more.args, more.kwargs
 
     @contextmanager
-    def _tidied(self) -> Iterator[None]:
+    def _turn(self) -> Iterator[None]:
+        """What holds while it is timed; the others find the arguments as they were."""
         try:
             with self.during():
                 yield
@@ -383,14 +419,16 @@ def _compared(
     """The results of each beside those of the first, which has none itself. Also takes memory.
 
     How far they are from the truth is found out where they differ, or where that is `wanted`. Where
-    memory is lacking, that may be for the copies' sake: the variants can be timed all the same.
+    memory is lacking, that may be for the copies' sake, and whatever else goes wrong in copying and
+    comparing is none of the variants' doing: they can be timed all the same.
     """
     found: dict[int, Numerics | None] = {}
     runs = [t.run for t in timed.values()]
     for run in runs:  # what one changes is compared with what the others leave alone
         run.tells_arguments = any(r.changes_arguments for r in runs)
         run.tells_module = any(r.changes_module for r in runs)
-    expected: tuple[Running, tuple[Results, bool]] | None = None
+    expected: tuple[Running, tuple[Results, randomness.Drawn]] | None = None
+    without = "the first variant has no results"
     for i, t in list(timed.items()):
         try:
             if i == 0:
@@ -398,16 +436,26 @@ def _compared(
                 found[i] = alone(*expected) if wanted else None
             elif expected is None:
                 t.run.results()  # for the memory that it takes
-                found[i] = Numerics("unknown", 0, notes=("the first variant has no results",))
+                found[i] = Numerics("unknown", 0, notes=(without,))
             else:
                 found[i] = beside(*expected, t.run, wanted=wanted)
         except BaseException as error:  # noqa: BLE001  whatever user code raises costs its times
-            if not is_out_of_memory(error):
+            users = any(run.raised is error for run in runs) or not isinstance(error, Exception)
+            if users and not is_out_of_memory(error):
                 failed(i, error)
                 continue
-            reason = "no memory to keep the results of two variants"
+            reason = _incomparable(error)
             found[i] = Numerics("unknown", 0, notes=(reason,)) if i else None
+            without = without if i else reason
     return found
+
+
+def _incomparable(error: BaseException) -> str:
+    """Why results are not compared: what copies or compares them here has failed."""
+    if is_out_of_memory(error):
+        return "no memory to keep the results of two variants"
+    said = f"{type(error).__name__}: {error}".partition("\n")[0]
+    return f"cannot be compared: {said}"
 
 
 def _bytes(subject: Subject) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from kernelcount.memory import is_out_of_memory
 from kernelcount.nesting import parts, tensors
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ def _plainly(leaf: Any) -> Iterator[Any]:
     import torch
 
     if isinstance(leaf, torch.Tensor):
-        yield from leaf.unbind() if leaf.is_nested else (leaf,)
+        for tensor in leaf.unbind() if leaf.is_nested else (leaf,):
+            yield from _unquantized(tensor) if tensor.is_quantized else (tensor,)
         return
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(leaf, numpy.ndarray) and leaf.dtype.kind in "biufc":
@@ -132,6 +134,19 @@ def _plainly(leaf: Any) -> Iterator[Any]:
         except TypeError:  # of a dtype that torch has not
             leaf = leaf.tolist()
     yield leaf
+
+
+def _unquantized(tensor: torch.Tensor) -> Iterator[Any]:
+    """The integers of a quantized tensor, and what they stand for."""
+    import torch
+
+    yield str(tensor.qscheme())
+    if tensor.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
+        yield from (tensor.q_scale(), tensor.q_zero_point())
+    else:
+        yield tensor.q_per_channel_axis()
+        yield from (tensor.q_per_channel_scales(), tensor.q_per_channel_zero_points())
+    yield tensor.int_repr()
 
 
 def _is_number(value: Any) -> bool:
@@ -163,12 +178,28 @@ def _kind(tensor: torch.Tensor) -> str:
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    """The same numbers, with the same strides as far as each has a place of its own."""
     import torch
 
     tensor = tensor.detach()
     if tensor.layout is not torch.strided:
         return tensor.to_dense().clone()
+    shape = tensor.shape
+    for dim, step in enumerate(tensor.stride()):
+        if step == 0 and shape[dim] > 1:  # it is expanded
+            tensor = tensor.narrow(dim, 0, 1)
+    return _copy_of_own(tensor).expand(shape)
+
+
+def _copy_of_own(tensor: torch.Tensor) -> torch.Tensor:
+    import torch
+
     copy = torch.empty_strided(
         tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
     )
-    return copy.copy_(tensor)
+    try:
+        return copy.copy_(tensor)
+    except RuntimeError as error:
+        if is_out_of_memory(error):
+            raise
+        return tensor.clone()  # of elements that share a place, as those of sliding windows do

@@ -10,10 +10,9 @@ Numerical Algorithms, 2nd edition, section 1.5): how precise arithmetic would ha
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kernelcount.model import Numerics
 from kernelcount.probes.elements import TOLERANCES, beyond, is_inexact, name_of, wide
@@ -173,47 +172,3 @@ def _error(exact: torch.Tensor, got: torch.Tensor) -> float | None:
     if not away.numel():
         return None
     return float(away.max()) / max(float(truth[known].abs().max()), sys.float_info.min)
-
-
-@contextmanager
-def in_float64(held: Iterable[torch.Tensor], nudge: Nudge | None = None) -> Iterator[None]:
-    """Have tensors that a function reaches show copies in float64, without gradients, meanwhile."""
-    shown: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]] = []
-    try:
-        for tensor in held:
-            new = doubled(tensor.data, nudge)
-            shown.append((tensor, tensor.data, tensor.grad if tensor.is_leaf else None))
-            if tensor.is_leaf:
-                tensor.grad = None
-            tensor.data = new
-        yield
-    finally:
-        for tensor, data, gradient in shown:
-            if tensor.is_leaf:
-                tensor.grad = None
-            tensor.data = data
-            if tensor.is_leaf:
-                tensor.grad = gradient
-
-
-def doubled(value: Any, nudge: Nudge | None = None) -> Any:
-    """The same nesting with float64 for every float, complex128 for every complex number.
-
-    All of them are moved by `nudge`.
-    """
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        own = value.detach().clone()
-        if own.is_complex():
-            own = own.to(torch.complex128)
-        elif own.is_floating_point():
-            own = own.to(torch.float64)
-        if nudge is not None:
-            nudge.move(own)
-        return own.requires_grad_(value.requires_grad and value.is_leaf)
-    if isinstance(value, tuple | list) and type(value) in (tuple, list):
-        return type(value)(doubled(item, nudge) for item in value)
-    if type(value) is dict:
-        return {key: doubled(item, nudge) for key, item in value.items()}
-    return value
