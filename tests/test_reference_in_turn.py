@@ -180,3 +180,26 @@ def g(a, b): s = read(b).sum(); a.add_(1); return s
     found = compared(text, sizes=(None,))
     assert found.verdict == "different"
     assert found.base_error < 1e-6 < found.error
+
+
+# ── casts of the function's own ──────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "cast", ["bfloat16()", "to(torch.bfloat16)", "to(torch.zeros(1, dtype=torch.bfloat16))"]
+)
+@pytest.mark.parametrize(
+    ("other", "verdict"), [("(x * 1.1 + 0.3) * 1.7", "close"), ("x * 1.1 + 0.3", "different")]
+)
+def test_a_variant_that_rounds_less_than_the_casts_of_the_first_is_right(
+    compared, cast, other, verdict
+):
+    text = f"""
+import torch
+def f(x): h = x.{cast}; return ((h * 1.1 + 0.3) * 1.7).float()
+def g(x): return {other}
+"""
+    found = compared(text, sizes=(4096,))
+    assert found.verdict == verdict
+    assert 1e-3 < found.base_error < 0.016
+    assert found.error < 1e-6 or verdict == "different"

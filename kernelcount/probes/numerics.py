@@ -13,7 +13,7 @@ from typing import Any
 from kernelcount.contents import Entry
 from kernelcount.model import Numerics
 from kernelcount.nesting import Keys
-from kernelcount.probes.elements import TOLERANCES, Pair, is_inexact, pair
+from kernelcount.probes.elements import TOLERANCES, Pair, is_inexact, largest, pair
 from kernelcount.probes.kept import Results
 
 _NOTHING = "no tensor is returned or changed"
@@ -116,7 +116,7 @@ def _of_pairs(pairs: Sequence[Pair], notes: dict[str, None], got: Results) -> Fo
         "different" if far else "equal" if all(p.equal for p in pairs) else "close",
         len(pairs),
         max(p.absolute for p in pairs),
-        max(p.relative for p in pairs),
+        largest(p.relative for p in pairs),
         max(ulps, default=None),
         tuple(notes),
         differs=("placement" if misplaced else "values") if far else None,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from kernelcount.model import Numerics
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 NONE = "the function does not run in float64: nothing tells which is nearer to the truth"
 """Said where there is no reference and somebody asked for one."""
+
+ZERO = "in float64 all is zero, and no error is a part of that"
+"""Said where a tensor is not zero that is nothing else in float64."""
 
 _TRIALS = 8
 """Half of them move each tensor as a whole, half each element by itself. A number that is small by
@@ -70,7 +74,14 @@ def judged(
     known = [(a, b) for a, b in zip(first, own, strict=True) if a is not None and b is not None]
     if not known:
         return numerics
-    return replace(numerics, error=max(b for _, b in known), base_error=max(a for a, _ in known))
+    base, away = (max(e) for e in zip(*known, strict=True))
+    if inf in (base, away):
+        numerics = replace(numerics, notes=(*numerics.notes, ZERO))
+    return replace(
+        numerics,
+        error=away if away < inf else None,
+        base_error=base if base < inf else None,
+    )
 
 
 def _far(
@@ -154,8 +165,8 @@ def tolerance(dtype: str) -> float:
 def errors(exact: Results, got: Results) -> list[float | None] | None:
     """Of each tensor the largest distance from the same in float64, over the largest number there.
 
-    None for a tensor that holds no floats or nothing finite, and for all where there are not as
-    many, or not of the same shapes.
+    Infinite where that is zero, and the distance is not. None for a tensor that holds no floats or
+    nothing finite, and for all where there are not as many, or not of the same shapes.
     """
     pairs = list(zip(exact.tensors, got.tensors, strict=False))
     alike = all(one.shape == other.shape for one, other in pairs)
@@ -171,4 +182,5 @@ def _error(exact: torch.Tensor, got: torch.Tensor) -> float | None:
     away = (truth[known] - own[known]).abs()
     if not away.numel():
         return None
-    return float(away.max()) / max(float(truth[known].abs().max()), sys.float_info.min)
+    most, size = float(away.max()), float(truth[known].abs().max())
+    return most / size if size else inf if most else 0.0

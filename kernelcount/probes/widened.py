@@ -57,6 +57,7 @@ class _Own:
         from torch.utils.weak import WeakTensorKeyDictionary
 
         self._known = WeakTensorKeyDictionary()
+        self._places: dict[object, torch.dtype] = {}
         self._default = torch.get_default_dtype()
         for tensor, dtype in shown:
             self.note(tensor, dtype)
@@ -73,13 +74,16 @@ class _Own:
 
     def of(self, tensor: torch.Tensor) -> torch.dtype:
         """The dtype of its own."""
-        return self._known.get(tensor, tensor.dtype)
+        known = self._known.get(tensor)
+        if known is None and _is_wide(tensor):  # a parameter is another tensor than it was made of
+            known = self._places.get(_place(tensor))
+        return tensor.dtype if known is None else known
 
     def note(self, made: Any, dtype: torch.dtype | None) -> None:
         """Remember it of all that was made in float64."""
         for tensor in tensors(made):
             if dtype is not None and _is_wide(tensor) and dtype.is_complex == tensor.is_complex():
-                self._known[tensor] = dtype
+                self._known[tensor] = self._places[_place(tensor)] = dtype
 
     def of_made(self, given: Any, named: list[torch.dtype]) -> torch.dtype | None:
         """The dtype of what an operation makes: the one that is named, or that comes of its inputs.
@@ -98,6 +102,14 @@ class _Own:
         for dtype in dtypes:
             found = dtype if found is None else torch.promote_types(found, dtype)
         return found
+
+
+def _place(tensor: torch.Tensor) -> object:
+    """Where it lies; what has no memory lies where nothing else does."""
+    try:
+        return tensor.data_ptr() or object()
+    except RuntimeError:
+        return object()
 
 
 def _wider(value: Any) -> Any:
@@ -228,19 +240,15 @@ def _cast(own: _Own, name: str, func: Any, args: tuple[Any, ...], kwargs: dict[s
     copies = named[-1] is not own.of(first)
     if _wider(named[-1]) not in (torch.float64, torch.complex128):
         return func(*args, **kwargs)  # float8
-    place = [
-        a
-        for a in args[1:]
-        if isinstance(a, str | torch.device | int) and name == "to" and not isinstance(a, bool)
-    ]
-    device = kwargs.get("device") or (place[0] if place else None)
-    device = device or next((t.device for t in others), None)
-    wanted = bool(kwargs.get("copy")) or (name == "to" and args[-1:] == (True,))
+    bare = [a for a in args[1:] if not isinstance(a, torch.Tensor | torch.dtype)]
+    places = [a for a in bare if isinstance(a, str | torch.device)] if name == "to" else []
+    device = kwargs.get("device") or next(iter((*places, *(t.device for t in others))), None)
+    wanted = kwargs.get("copy") or [a for a in bare if isinstance(a, bool)][1:2] == [True]
     form = kwargs.get("memory_format") or torch.preserve_format
     made = first.to(
         device=first.device if device is None else device,
         dtype=_wider(named[-1]),
-        copy=copies or wanted,
+        copy=bool(copies or wanted),
         memory_format=form,
     )
     own.note(made, named[-1])
