@@ -105,6 +105,18 @@ class UserState:
         return any(k.lost for k in (*self._given, *self._inside, *self._own))
 
     @property
+    def touched(self) -> tuple[set[int], set[int]]:
+        """The ids of what calls have changed without being given it, and of leaves by gradients.
+
+        Those of arguments are among these.
+        """
+        gradients = (*self._gradients, *self._gradients_beside)
+        return (
+            {id(k.tensor) for k in (*self._inside, *self._beside) if k.is_changed},
+            {id(g.leaf) for g in gradients if g.is_changed},
+        )
+
+    @property
     def settled(self) -> set[int]:
         """The ids of tensors that no call has changed so far, or that are put back before each."""
         alone = (k for k in self._beside if not k.is_changed)
@@ -165,6 +177,15 @@ class UserState:
         """Free the copies of what the calls so far have left alone."""
         for kept in (*self._given, *self._inside, *self._own, *self._beside):
             kept.forget_if_unchanged()
+
+    def rewind(self) -> None:
+        """Have what it reaches without being given it, too, as it was at first."""
+        for structure in self._structures:
+            structure.restore()
+        for kept in self._beside:
+            kept.restore()
+        for gradient in self._gradients_beside:
+            gradient.restore()
 
     def restore(self) -> None:
         """Leave everything as the user left it, as far as the device still answers."""
@@ -326,8 +347,15 @@ class _Gradient:
     """The ``.grad`` of a leaf."""
 
     def __init__(self, leaf: torch.Tensor, room: _Room) -> None:
-        self._leaf, self._gradient = leaf, leaf.grad
+        self.leaf = self._leaf = leaf
+        self._gradient, self._was_another = leaf.grad, False
         self._kept = None if leaf.grad is None else _Kept(leaf.grad, room)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether a call has changed it, or put another in its place."""
+        another = self._was_another or self._leaf.grad is not self._gradient
+        return another or (self._kept is not None and self._kept.is_changed)
 
     def clear(self) -> None:
         """Have none."""
@@ -339,6 +367,7 @@ class _Gradient:
             self._kept.restore()
         if self._leaf.is_leaf and self._leaf.grad is not self._gradient:
             self._leaf.grad = self._gradient
+            self._was_another = True
 
 
 def _once(found: Iterator[torch.Tensor]) -> list[torch.Tensor]:

@@ -242,7 +242,10 @@ class Running:
         self.draws_as_it_says = False  # known once it is known that no compiled code runs
         self.raised: BaseException | None = None  # by a call whose results were to be kept
         module = module_of(way.function)
-        self._held = dict.fromkeys(name for name, _ in held(module)) if module else {}
+        own = list(held(module)) if module else []
+        self._held = dict.fromkeys(name for name, _ in own)
+        self._names = {id(tensor): name for name, tensor in own if tensor is not None}
+        self.tells: tuple[set[Any], set[Any]] = (set(), set())  # keys, as `_beside` has them
         self.tells_arguments = self.tells_module = False
         started = monotonic()
         try:
@@ -309,6 +312,11 @@ class Running:
         with suppress(RuntimeError):  # of a device that has failed
             self._state.before_call()
 
+    def rewind(self) -> None:
+        """Have what it reaches without being given it, too, as it was before its first call."""
+        with suppress(RuntimeError):  # of a device that has failed
+            self._state.rewind()
+
     @property
     def changes_arguments(self) -> bool:
         """Whether a call, or one of another variant, changes what it is given."""
@@ -319,6 +327,17 @@ class Running:
         """Whether a call changes parameters or buffers of the module, or one of another does."""
         return self.tells_module or self._state.module_changed
 
+    @property
+    def touches(self) -> tuple[set[Any], set[Any]]:
+        """Of what its calls change without being given it the keys: of values, and of gradients."""
+        values, gradients = self._state.touched
+        return {self._names.get(i, i) for i in values}, {self._names.get(i, i) for i in gradients}
+
+    @property
+    def _tells_gradients(self) -> bool:
+        given = tensors((self._subject.arguments.args, self._subject.arguments.kwargs))
+        return any(id(tensor) in self.tells[1] for tensor in given)
+
     def _beside(self) -> dict[Any, tuple[str, Any]]:
         """Gradients of what it reaches without being given it, and what became of its own module.
 
@@ -328,23 +347,29 @@ class Running:
         own: dict[str, Any] = {}
         if module is not None:
             own = {**self._held, **dict(held(module))}  # None for what has been taken out
-        names = {id(tensor): name for name, tensor in own.items()}
+        names = self._names
         found: dict[Any, tuple[str, Any]] = {}
+        values, gradients = self.tells
         if self.changes_module:
             found = {(n, "value"): (f"{n} afterwards", t) for n, t in own.items()}
         for i, tensor in enumerate(self._state.reached, 1):
             name = names.get(id(tensor))
             called = name or f"tensor {i} that is reached"
-            if self._subject.backward and tensor.is_leaf and tensor.requires_grad:
-                found[name or id(tensor), "gradient"] = (f"the gradient of {called}", tensor.grad)
+            key = name or id(tensor)
+            if key in values:
+                found[key, "value"] = (f"{called} afterwards", tensor)
+            wants = self._subject.backward and tensor.is_leaf and tensor.requires_grad
+            if wants or key in gradients:
+                found[key, "gradient"] = (f"the gradient of {called}", tensor.grad)
         return found
 
     def _changed(self, *given: Any) -> Iterator[tuple[str, Any]]:
         """The arguments that a call may have changed, and their gradients, each with its name."""
         if self.changes_arguments:
             yield from self._state.contents(*given)
+        wanted = self._subject.backward or self._tells_gradients
         for i, tensor in enumerate(tensors(given), 1):
-            if self._subject.backward and tensor.is_leaf and tensor.grad is not None:
+            if wanted and tensor.is_leaf and tensor.grad is not None:
                 yield f"the gradient of argument {i}", tensor.grad
 
     def profiled(self, scratch: Path) -> Outcome:
@@ -427,6 +452,11 @@ def _compared(
     for run in runs:  # what one changes is compared with what the others leave alone
         run.tells_arguments = any(r.changes_arguments for r in runs)
         run.tells_module = any(r.changes_module for r in runs)
+    touched = [run.touches for run in runs]
+    for run in runs:
+        run.tells = set().union(*(v for v, _ in touched)), set().union(*(g for _, g in touched))
+    for run in reversed(runs):  # each begins with what the first call of all began with
+        run.rewind()
     expected: tuple[Running, tuple[Results, randomness.Drawn]] | None = None
     without = "the first variant has no results"
     for i, t in list(timed.items()):

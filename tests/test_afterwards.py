@@ -321,3 +321,77 @@ def test_each_call_begins_with_the_buffer_that_was_there_at_first():
     )
     assert seen == {0.0}
     assert any(note.code == "mutates-module" for note in found[0].notes)
+
+
+# ── what a function reaches ──────────────────────────────────────────────────────────────────────
+
+WEIGHT = torch.nn.Linear(8, 8)
+TOTAL = torch.zeros(8)
+LEAF = torch.ones(8, requires_grad=True)
+
+
+def own_backward(k):
+    def f(x):
+        loss = WEIGHT(x).square().mean()
+        if k:
+            (loss * k).backward()
+        return loss.detach()
+
+    return f
+
+
+def backward_of_argument(k):
+    def f(leaf):
+        loss = leaf.square().mean()
+        if k:
+            (loss * k).backward()
+        return loss.detach()
+
+    return f
+
+
+def in_global(k):
+    def f(x):
+        if k:
+            TOTAL.add_(x * k)
+        return x + 1
+
+    return f
+
+
+def in_closure(k, held=TOTAL):
+    def f(x):
+        if k:
+            held.mul_(0).add_(k)
+        return x + 1
+
+    return f
+
+
+def step(k):
+    optimizer = torch.optim.SGD(WEIGHT.parameters(), lr=0.1)
+
+    def f(x):
+        optimizer.zero_grad()
+        loss = WEIGHT(x).square().mean()
+        loss.backward()
+        if k:
+            optimizer.param_groups[0]["lr"] = 0.1 * k
+            optimizer.step()
+        return loss.detach()
+
+    return f
+
+
+REACHED = {f.__name__: f for f in (own_backward, backward_of_argument, in_global, in_closure, step)}
+
+
+@pytest.mark.parametrize("make", REACHED.values(), ids=REACHED)
+@pytest.mark.parametrize(("one", "other"), [(1, 1), (1, 3), (3, 1), (0, 1), (1, 0)])
+def test_what_a_call_does_to_what_it_reaches_is_a_result(make, one, other):
+    given = LEAF if make is backward_of_argument else torch.arange(8.0)
+    before = [t.detach().clone() for t in (*WEIGHT.parameters(), TOTAL)]
+    found = numerics(make(one), make(other), given)
+    assert found.verdict == ("equal" if one == other else "different")
+    assert all(map(torch.equal, before, (*WEIGHT.parameters(), TOTAL)))
+    assert WEIGHT.weight.grad is LEAF.grad is None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kernelcount.memory import is_out_of_memory
-from kernelcount.nesting import parts, tensors
+from kernelcount.nesting import form, parts, tensors
 
 if TYPE_CHECKING:
     import torch
@@ -38,6 +38,7 @@ class Results:
     kinds: tuple[str, ...] = ()
     alike: tuple[tuple[int, int], ...] = ()
     beside: dict[Any, tuple[str, torch.Tensor | None]] = field(default_factory=dict)
+    form: Any = None
 
     def name(self, position: int) -> str:
         """What the tensor at `position` is called where something is said of it."""
@@ -105,6 +106,7 @@ def kept(
         tuple(_snapshot(n) for n in rest if not _is_number(n) and not _is_consumed(n)),
         (*names[: len(gave)], *(name for name, _ in more)),
         consumed=any(map(_is_consumed, rest)),
+        form=form(result),
         kinds=tuple(map(_kind, gave)),
         alike=tuple(
             (places.index(place), i)
@@ -127,13 +129,34 @@ def _plainly(leaf: Any) -> Iterator[Any]:
             yield from _unquantized(tensor) if tensor.is_quantized else (tensor,)
         return
     numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(leaf, numpy.ndarray) and leaf.dtype.kind in "biufc":
-        yield "an array of NumPy"  # which a tensor is not
+    if numpy is None or not isinstance(leaf, numpy.ndarray):
+        yield leaf
+        return
+    yield "an array of NumPy"  # which a tensor is not
+    if isinstance(leaf, numpy.ma.MaskedArray):  # what is behind the mask does not count
+        yield from _of_array(numpy.ma.getmaskarray(leaf))
+        leaf = numpy.asarray(leaf.filled(numpy.zeros((), leaf.dtype)[()]))
+    yield from _of_array(leaf)
+
+
+def _of_array(array: Any) -> Iterator[Any]:
+    """A tensor where torch has its dtype; else its shape, its dtype, and what it holds."""
+    import torch
+
+    if array.dtype.kind in "biufc":
         try:
-            leaf = torch.from_numpy(leaf.copy())
+            yield torch.from_numpy(array.copy())
         except TypeError:  # of a dtype that torch has not
-            leaf = leaf.tolist()
-    yield leaf
+            yield array.tolist()
+        return
+    yield array.shape
+    yield str(array.dtype)
+    if array.dtype.kind != "O":
+        yield array.tolist()
+        return
+    for item in array.ravel():
+        for part in parts(item):
+            yield from _plainly(part)
 
 
 def _unquantized(tensor: torch.Tensor) -> Iterator[Any]:

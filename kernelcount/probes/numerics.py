@@ -48,6 +48,7 @@ def compare(expected: Results, got: Results) -> Found:
     found = _tensors(expected, got)
     numerics = found.numerics
     notes = [*numerics.notes, *_sharing(expected, got), *_untold(expected, got)]
+    notes += _other_form(expected.form, got.form)
     if unlike := _unlike(expected, got):
         said = replace(numerics, verdict="different", notes=(*notes, unlike))
         return Found(replace(said, differs=numerics.differs or "numbers"))
@@ -90,7 +91,7 @@ def _alone(expected: Results, got: Results) -> str:
     """What a call was to change, or put somewhere, that is there in one alone."""
     first, second = (
         dict.fromkeys(
-            [n for n in r.names if n.endswith(" afterwards")]
+            [n for n in r.names if n.endswith(" afterwards") or n.startswith("the gradient")]
             + [other.place for other in r.others if isinstance(other, Entry)]
         )
         for r in (expected, got)
@@ -161,6 +162,7 @@ def _same(one: Any, other: Any) -> bool | None:
     if type(one) is not type(other):
         return False
     names = enum.Enum | type | ModuleType | torch.dtype | torch.layout | torch.memory_format
+    names |= type(None) | type(...) | type(NotImplemented)
     if isinstance(one, names):  # there is one of each
         return one is other
     if getattr(type(one), "__eq__") is getattr(object, "__eq__"):  # noqa: B009
@@ -183,6 +185,21 @@ def _untold(expected: Results, got: Results) -> list[str]:
         f"{_so_many(kinds.count(kind), 'value')} of type {kind} cannot be compared"
         for kind in dict.fromkeys(kinds)
     ]
+
+
+def _other_form(one: Any, other: Any) -> list[str]:
+    """The first container among what is given that is another, or that the other has not."""
+    waiting = [(one, other)]
+    while waiting:
+        one, other = waiting.pop()
+        if one == other or one is None or other is None:
+            continue
+        if one[1] is None and other[1] is None:
+            continue  # no containers: they are compared themselves
+        if one[0] != other[0]:
+            return [f"{other[0]} instead of {one[0]}"]
+        waiting += reversed(list(zip(one[1] or (), other[1] or (), strict=False)))
+    return []
 
 
 def _far(expected: Sequence[complex], got: Sequence[complex]) -> tuple[int, ...]:
