@@ -1,6 +1,9 @@
 """Whatever is wrong with copies and comparisons of results, times stay, and a reason is given."""
 
+import functools
 from collections import OrderedDict
+from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy
 import pytest
@@ -144,3 +147,90 @@ def test_arrays_of_numpys_that_are_no_tensors_are_compared_as_they_are():
     texts = [lambda x, t=t: (x, numpy.array([t])) for t in ("a", "a", "b")]
     assert compared(texts[0], texts[1]).verdict == "equal"
     assert compared(texts[0], texts[2]).verdict == "different"
+
+
+# ── what else functions give ─────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class Output:
+    loss: torch.Tensor
+    more: object = None
+
+
+def masked(mask, *, behind=2.0):
+    return lambda x: (x, numpy.ma.array([1.0, behind], mask=mask))
+
+
+ALIKE = {
+    "None": (lambda x: (x, None), lambda x: (x, None)),
+    "None in a dataclass": (lambda x: Output(x, None), lambda x: Output(x, None)),
+    "ellipsis": (lambda x: (x, ...), lambda x: (x, ...)),
+    "masked": (masked([0, 1]), masked([0, 1])),
+    "behind the mask": (masked([0, 1]), masked([0, 1], behind=7.0)),
+    "texts": (lambda x: (x, numpy.array(["a", "b"])),) * 2,
+    "dates": (lambda x: (x, numpy.array(["2020-01-01", "2021-01-01"], "M8[D]")),) * 2,
+}
+
+
+@pytest.mark.parametrize(("first", "other"), ALIKE.values(), ids=ALIKE)
+def test_what_is_the_same_is_equal_without_a_word(first, other):
+    found = compared(first, other)
+    assert found.verdict == "equal"
+    assert not [note for note in found.notes if "compared" in note]
+
+
+UNLIKE = {
+    "None": (lambda x: (x, None), lambda x: (x, 1)),
+    "mask": (masked([0, 1]), masked([1, 0])),
+    "namespace": (lambda x: (x, SimpleNamespace(a=x)), lambda x: (x, SimpleNamespace(a=x + 5))),
+    "its names": (lambda x: SimpleNamespace(a=x), lambda x: SimpleNamespace(b=x)),
+    "objects": (
+        lambda x: (x, numpy.array([x, None], dtype=object)),
+        lambda x: (x, numpy.array([x + 5, None], dtype=object)),
+    ),
+    "texts": (
+        lambda x: (x, numpy.array(["a", "b"])),
+        lambda x: (x, numpy.array(["a", "c"])),
+    ),
+}
+
+
+@pytest.mark.parametrize(("first", "other"), UNLIKE.values(), ids=UNLIKE)
+def test_what_is_not_is_different(first, other):
+    assert compared(first, other).verdict == "different"
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "said"),
+    [
+        (lambda x: (x, x + 1), lambda x: [[x], x + 1], "list instead of tuple"),
+        (lambda x: x + 1, lambda x: (x + 1,), "tuple instead of Tensor"),
+        (lambda x: {"a": x + 1}, lambda x: OrderedDict(a=x + 1), "OrderedDict instead of dict"),
+        (lambda x: ([x], x), lambda x: ((x,), x), "tuple instead of list"),
+    ],
+)
+def test_another_container_is_told(first, other, said):
+    found = compared(first, other)
+    assert found.verdict == "equal"
+    assert said in found.notes
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_remembered_result_has_a_reason_for_not_being_compared(first):
+    @functools.cache
+    def remembers(x):
+        return x + 2
+
+    functions = [remembers, lambda x: x + 3]
+    found = kernelcount.compare(
+        functions[first],
+        torch.ones(4),
+        variants=["eager", functions[1 - first], functions[1]],
+        device="cpu",
+        seconds=0.01,
+    )
+    why = "the first variant has no results" if first == 0 else "a result that is remembered is not"
+    assert found[1].numerics.verdict == "unknown"
+    assert found[1].numerics.notes[0].startswith(why)
+    assert found[2].numerics.verdict == ("equal" if first else "unknown")
