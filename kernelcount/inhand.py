@@ -16,12 +16,13 @@ from operator import setitem
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from kernelcount.contents import is_library
 from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.inputs import Arguments
 from kernelcount.model import Capture, Outcome, Unmeasured
 from kernelcount.nesting import inside, tensors
 from kernelcount.probes.compiler import stance_kept, trace_unheard
-from kernelcount.state import UserState, is_library, names_in
+from kernelcount.state import UserState, names_in
 
 if TYPE_CHECKING:
     import torch

@@ -436,7 +436,8 @@ class Numerics:
     the function draws random numbers, so that they cannot be compared; ``nothing``: it gives
     nothing to compare. `tensors` were compared; `ulps`: the largest distance in units in the last
     place; `notes` say more, such as ``8 NaN in the same places``. `error` and `base_error`: how far
-    this one and the first are from the same in float64, relative to its size; None: not asked.
+    this one and the first are from the same in float64, relative to its size; None: not asked, or
+    all is zero there. `max_rel`: relative to the first's number; None also where that is zero.
     `differs`: by what, where the verdict is ``different``: a tensor's values, where its NaN and inf
     stand, its shape, dtype or device, how many tensors there are, or what is no tensor.
     """

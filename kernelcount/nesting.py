@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -62,18 +63,48 @@ def parts(value: Any) -> Iterator[Any]:
     waiting = [value]
     while waiting:
         value = waiting.pop()
-        holds = isinstance(value, (Mapping, *_COLLECTIONS)) or _is_record(value)
-        if not holds or isinstance(value, torch.Tensor) or _is_consumed(value):
+        if not _holds(value) or isinstance(value, torch.Tensor):
             yield value
         elif id(value) not in seen:
             seen.add(id(value))
             held = list(inside(value))
-            if isinstance(value, Mapping):
-                keys = _sorted(value)
+            if isinstance(value, SimpleNamespace):
+                names = sorted(vars(value))
+                held = [Keys(tuple(names)), *(vars(value)[name] for name in names)]
+            elif isinstance(value, Mapping):
+                keys = ordered(value)
                 held = [Keys(tuple(keys)), *(value[key] for key in keys)]
             elif isinstance(value, set | frozenset):
-                held = _sorted(value)
+                held = ordered(value)
             waiting += reversed(held)
+
+
+def _holds(value: Any) -> bool:
+    holds = isinstance(value, (Mapping, SimpleNamespace, *_COLLECTIONS)) or _is_record(value)
+    return holds and not _is_consumed(value)
+
+
+def form(value: Any) -> Any:
+    """Which containers a value consists of: the name of its type, with the same of all it holds.
+
+    None where it is too deep for that, or holds itself.
+    """
+    try:
+        return _form(value)
+    except RecursionError:
+        return None
+
+
+def _form(value: Any) -> Any:
+    import torch
+
+    if isinstance(value, torch.Tensor) or not _holds(value):
+        return type(value).__qualname__, None
+    if isinstance(value, Mapping):
+        held = [value[key] for key in ordered(value)]
+    else:
+        held = ordered(value) if isinstance(value, set | frozenset) else list(inside(value))
+    return type(value).__qualname__, tuple(map(_form, held))
 
 
 def _is_consumed(value: Any) -> bool:
@@ -84,7 +115,7 @@ def _is_record(value: Any) -> bool:
     return dataclasses.is_dataclass(value) and not isinstance(value, type | Keys)
 
 
-def _sorted(values: Iterable[Any]) -> list[Any]:
+def ordered(values: Iterable[Any]) -> list[Any]:
     """In an order that does not depend on the one they were put in, as far as they have one."""
     return sorted(values, key=_order)
 
@@ -100,6 +131,8 @@ def inside(value: Any) -> Iterator[Any]:
         yield from value.values()
     elif isinstance(value, _COLLECTIONS):
         yield from value
+    elif isinstance(value, SimpleNamespace):
+        yield from vars(value).values()
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
             yield getattr(value, field.name, None)

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from kernelcount.contents import Contents, is_library, told
 from kernelcount.memory import available
 from kernelcount.nesting import inside, renewed, tensors
 from kernelcount.settings import Settings, generators
@@ -39,27 +39,48 @@ def module_of(function: Any) -> torch.nn.Module | None:
     return owner if isinstance(owner, torch.nn.Module) else None
 
 
+def held(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor | None]]:
+    """Parameters and buffers of a module and of those inside it, by name, None among them."""
+    for prefix, inner in module.named_modules():
+        for table in _tables_of_one(inner):
+            for name, tensor in table.items():
+                yield f"{prefix}.{name}" if prefix else name, tensor
+
+
 class UserState:
     """Remembers what the calls may change, and puts it back.
 
     `mutated` and `module_changed`: whether calls have changed an argument in place, or a parameter
     or buffer of the module that is called. `unrestored`: whether something was changed of which
-    there is no copy, for want of memory.
+    there is no copy, for want of memory. No copies are made of tensors whose
+    ids are `settled`.
     """
 
     def __init__(
-        self, function: Any, arguments: tuple[tuple[Any, ...], dict[str, Any]], *, backward: bool
+        self,
+        function: Any,
+        arguments: tuple[tuple[Any, ...], dict[str, Any]],
+        *,
+        backward: bool,
+        settled: Collection[int] = (),
     ) -> None:
-        room = _Room()
+        room = _Room(settled)
         reached = _Reached(function, arguments)
         given = _once(tensors(arguments))
-        own = _without(_of_module(module_of(function)), given)
-        beside = _without(reached.tensors, given, own)
         self._arguments = arguments
+        self._at_first = Contents((*arguments[0], *arguments[1].values()))
+        self._lends = any(isinstance(value, list | dict | set) for value in self._at_first.known)
+        self._lent: Contents | None = None
+        self._refilled = self._replaced = False
+        inside = _without(_once(iter(self._at_first.tensors)), given)
+        own = _without(_of_module(module_of(function)), given, inside)
+        beside = _without(reached.tensors, given, inside, own)
+        self._held = Contents(_tables_of(module_of(function)))
         self._given = [_Kept(t, room, also_in_main_memory=True) for t in given]
+        self._inside = [_Kept(t, room, also_in_main_memory=True) for t in inside]
         self._own = [_Kept(t, room) for t in own]
         self._beside = [_Kept(t, room) for t in beside]
-        self._gradients = [_Gradient(t, room) for t in (*given, *own) if t.is_leaf]
+        self._gradients = [_Gradient(t, room) for t in (*given, *inside, *own) if t.is_leaf]
         self._gradients_beside = [_Gradient(t, room) for t in beside if t.is_leaf]
         self._structures: list[_Module | _Optimizer] = [
             *(_Module(m) for m in reached.modules),
@@ -70,30 +91,65 @@ class UserState:
 
     @property
     def mutated(self) -> bool:
-        """Whether an argument was changed in place."""
-        return any(k.was_changed for k in self._given)
+        """Whether an argument was changed in place, or what it holds."""
+        return self._refilled or any(k.was_changed for k in (*self._given, *self._inside))
 
     @property
     def module_changed(self) -> bool:
-        """Whether a parameter or buffer of the called module was."""
-        return any(k.was_changed for k in self._own)
+        """Whether a parameter or buffer of the called module was, or is another one."""
+        return self._replaced or any(k.was_changed for k in self._own)
 
     @property
     def unrestored(self) -> bool:
         """Whether something was changed that could not be put back."""
-        return any(k.lost for k in (*self._given, *self._own))
+        return any(k.lost for k in (*self._given, *self._inside, *self._own))
+
+    @property
+    def touched(self) -> tuple[set[int], set[int]]:
+        """The ids of what calls have changed without being given it, and of leaves by gradients.
+
+        Those of arguments are among these.
+        """
+        gradients = (*self._gradients, *self._gradients_beside)
+        return (
+            {id(k.tensor) for k in (*self._inside, *self._beside) if k.is_changed},
+            {id(g.leaf) for g in gradients if g.is_changed},
+        )
+
+    @property
+    def settled(self) -> set[int]:
+        """The ids of tensors that no call has changed so far, or that are put back before each."""
+        alone = (k for k in self._beside if not k.is_changed)
+        return {id(k.tensor) for k in (*self._given, *self._inside, *self._own, *alone)}
+
+    @property
+    def known(self) -> list[torch.Tensor]:
+        """All tensors that the function is given and reaches."""
+        return [k.tensor for k in (*self._given, *self._inside, *self._own, *self._beside)]
+
+    @contextlib.contextmanager
+    def overlooked(self) -> Iterator[None]:
+        """Do not take for changed what is shown meanwhile in the place of the contents."""
+        every = (*self._given, *self._inside, *self._own, *self._beside)
+        alone = [k for k in every if not k.is_changed]
+        try:
+            yield
+        finally:
+            for kept in alone:
+                kept.overlook()
 
     @property
     def reached(self) -> list[torch.Tensor]:
         """What the function may change without being given it, its own module's first."""
-        return [k.tensor for k in (*self._own, *self._beside)]
+        return [k.tensor for k in (*self._own, *self._inside, *self._beside)]
 
     def before_call(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Put arguments, buffers and gradients back; the arguments, in containers of their own.
 
         With `backward`, no tensor that is known holds a gradient afterwards.
         """
-        for kept in (*self._given, *self._own):
+        self._put_in_again()
+        for kept in (*self._given, *self._inside, *self._own):
             kept.restore()
         for gradient in self._gradients:
             gradient.clear() if self._backward else gradient.restore()
@@ -101,28 +157,62 @@ class UserState:
             for gradient in self._gradients_beside:
                 gradient.clear()
         args, kwargs = renewed(self._arguments)
+        if self._lends and not self._refilled:
+            self._lent = Contents((*args, *kwargs.values()))
         return args, kwargs
+
+    def contents(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        """What the arguments that a call was given hold, each with the name of its place."""
+        named = [(f"argument {i}", value) for i, value in enumerate(args, 1)]
+        named += [(f"argument {name}", value) for name, value in kwargs.items()]
+        return told(named, self._at_first)
 
     def look_closely(self) -> None:
         """Find what the calls so far have changed behind the version counter's back."""
-        for kept in (*self._given, *self._own):
+        self.look_at_contents()
+        for kept in (*self._given, *self._inside, *self._own):
             kept.compare()
 
     def forget_unchanged(self) -> None:
         """Free the copies of what the calls so far have left alone."""
-        for kept in (*self._given, *self._own, *self._beside):
+        for kept in (*self._given, *self._inside, *self._own, *self._beside):
             kept.forget_if_unchanged()
+
+    def rewind(self) -> None:
+        """Have what it reaches without being given it, too, as it was at first."""
+        for structure in self._structures:
+            structure.restore()
+        for kept in self._beside:
+            kept.restore()
+        for gradient in self._gradients_beside:
+            gradient.restore()
 
     def restore(self) -> None:
         """Leave everything as the user left it, as far as the device still answers."""
+        self._put_in_again()
         for structure in self._structures:
             structure.restore()
-        for kept in (*self._given, *self._own, *self._beside):
+        for kept in (*self._given, *self._inside, *self._own, *self._beside):
             kept.compare()
             kept.restore()
         for gradient in (*self._gradients, *self._gradients_beside):
             gradient.restore()
         self._settings.restore()
+
+    def look_at_contents(self) -> None:
+        """Note whether the last call has changed what the arguments or the module hold."""
+        lent, self._lent = self._lent, None
+        if self._at_first.changed() or (lent is not None and lent.changed()):
+            self._refilled = True
+        if not self._replaced:
+            self._replaced = self._held.changed()
+
+    def _put_in_again(self) -> None:
+        """Have containers, objects and the module hold what they held at first."""
+        lent, self._lent = self._lent, None
+        restored = self._at_first.restore()
+        self._refilled = self._refilled or restored or (lent is not None and lent.changed())
+        self._replaced = self._held.restore() or self._replaced
 
 
 # ── one tensor ───────────────────────────────────────────────────────────────────────────────────
@@ -131,13 +221,16 @@ class UserState:
 class _Room:
     """How much memory the copies may take, on each device."""
 
-    def __init__(self) -> None:
+    def __init__(self, without: Collection[int] = ()) -> None:
         self._left: dict[str, int] = {}
+        self._without = without
 
     def take(self, tensor: torch.Tensor, *, also_in_main_memory: bool) -> str | None:
         """The device for a copy: the tensor's own, else main memory, else None: no room."""
         import torch
 
+        if id(tensor) in self._without:
+            return None
         own = str(tensor.device)
         for device in (own, "cpu") if also_in_main_memory and own != "cpu" else (own,):
             if device not in self._left:
@@ -172,18 +265,27 @@ class _Kept:
         except RuntimeError:  # no memory, a device that has failed, a view that cannot be detached
             self.lost = True
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether a call has changed it, or may have."""
+        return self.was_changed or self._is_changed() or self._is_moved()
+
+    def overlook(self) -> None:
+        """Take it as it is now for what it was."""
+        self._layout, self._version = _layout(self._tensor), _version(self._tensor)
+
     def compare(self) -> None:
         """Look whether the contents have changed although the version has not."""
         if self._unseen or self._copy is None or self._version is None:
             return
-        same = _version(self._tensor) == self._version and _layout(self._tensor) == self._layout
+        same = _version(self._tensor) == self._version and not self._is_moved()
         if same and self._differs():
             self._unseen = self.was_changed = True
 
     def forget_if_unchanged(self) -> None:
         """Free the copy where no call has changed the tensor."""
         self.compare()
-        if not self.was_changed and not self._is_changed():
+        if not self.is_changed:
             self._copy = self._storage = None
 
     def _restore(self) -> None:
@@ -194,7 +296,7 @@ class _Kept:
             tensor.detach_()  # or the graph would grow from call to call
         if tensor.is_leaf and tensor.requires_grad != self._requires_grad:
             tensor.requires_grad_(self._requires_grad)
-        moved = _layout(tensor) != self._layout
+        moved = self._is_moved()
         if not moved and not self._is_changed():
             return
         self.was_changed = True
@@ -206,6 +308,9 @@ class _Kept:
                     self._move_back(self._storage)
                 tensor.copy_(self._copy)
         self._layout, self._version = _layout(tensor), _version(tensor)
+
+    def _is_moved(self) -> bool:
+        return _layout(self._tensor) != self._layout
 
     def _is_changed(self) -> bool:
         if self._version is None:  # an inference tensor does not count its versions
@@ -230,11 +335,11 @@ class _Kept:
         import torch
 
         tensor = self._tensor
-        offset, size, stride = self._layout[1:]
+        offset, size, stride, dtype = self._layout[1:]
         last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-        if 0 not in size and storage.nbytes() < (last + 1) * tensor.element_size():
-            storage.resize_((last + 1) * tensor.element_size())
-        empty = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+        if 0 not in size and storage.nbytes() < (last + 1) * dtype.itemsize:
+            storage.resize_((last + 1) * dtype.itemsize)
+        empty = torch.empty(0, dtype=dtype, device=storage.device)
         tensor.data = empty.set_(storage, offset, size, stride)
 
 
@@ -242,8 +347,15 @@ class _Gradient:
     """The ``.grad`` of a leaf."""
 
     def __init__(self, leaf: torch.Tensor, room: _Room) -> None:
-        self._leaf, self._gradient = leaf, leaf.grad
+        self.leaf = self._leaf = leaf
+        self._gradient, self._was_another = leaf.grad, False
         self._kept = None if leaf.grad is None else _Kept(leaf.grad, room)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether a call has changed it, or put another in its place."""
+        another = self._was_another or self._leaf.grad is not self._gradient
+        return another or (self._kept is not None and self._kept.is_changed)
 
     def clear(self) -> None:
         """Have none."""
@@ -255,6 +367,7 @@ class _Gradient:
             self._kept.restore()
         if self._leaf.is_leaf and self._leaf.grad is not self._gradient:
             self._leaf.grad = self._gradient
+            self._was_another = True
 
 
 def _once(found: Iterator[torch.Tensor]) -> list[torch.Tensor]:
@@ -270,6 +383,20 @@ def _of_module(module: torch.nn.Module | None) -> list[torch.Tensor]:
     return [] if module is None else _once(iter((*module.parameters(), *module.buffers())))
 
 
+def _tables_of(module: torch.nn.Module | None) -> list[dict[str, Any]]:
+    """Where a module and those inside keep their parameters and buffers, None among them."""
+    return [t for m in (module.modules() if module else ()) for t in _tables_of_one(m)]
+
+
+def _tables_of_one(module: torch.nn.Module) -> list[dict[str, Any]]:
+    tables = [vars(module).get(name) for name in ("_parameters", "_buffers")]
+    if all(isinstance(table, dict) for table in tables):
+        return cast("list[dict[str, Any]]", tables)
+    # A scripted module keeps them elsewhere: they can be named, and no other put in their place.
+    named = (module.named_parameters(recurse=False), module.named_buffers(recurse=False))
+    return [dict(table) for table in named]
+
+
 def _version(tensor: torch.Tensor) -> int | None:
     """How often it was changed in place; None for an inference tensor, which does not count."""
     try:
@@ -279,10 +406,10 @@ def _version(tensor: torch.Tensor) -> int | None:
 
 
 def _layout(tensor: torch.Tensor) -> tuple[Any, ...]:
-    """Where it lies and how: address of the storage, offset, size, strides; empty if unknown."""
+    """Where it lies and how: address of the storage, offset, size, strides, dtype; or nothing."""
     try:
-        address = tensor.untyped_storage().data_ptr()
-        return (address, tensor.storage_offset(), tuple(tensor.size()), tuple(tensor.stride()))
+        place = tensor.untyped_storage().data_ptr(), tensor.storage_offset()
+        return (*place, tuple(tensor.size()), tuple(tensor.stride()), tensor.dtype)
     except (RuntimeError, TypeError):  # sparse, nested, a subclass without any
         return ()
 
@@ -375,12 +502,6 @@ def names_in(code: CodeType) -> set[str]:
     """The names that a function's code and the functions inside it may look up."""
     inner = [c for c in code.co_consts if isinstance(c, CodeType)]
     return set(code.co_names).union(*map(names_in, inner))
-
-
-def is_library(module: str | None) -> bool:
-    """Whether a module's code is not the user's: torch's, or another that holds no state here."""
-    top = (module or "builtins").partition(".")[0]
-    return top in ("torch", "numpy", "triton") or top in sys.stdlib_module_names
 
 
 class _Module:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import cache, partial
 from math import ceil
@@ -33,13 +33,15 @@ from kernelcount.model import (
     Work,
 )
 from kernelcount.nesting import tensors
-from kernelcount.probes import launching, randomness, reference, timing
+from kernelcount.probes import launching, randomness, timing
 from kernelcount.probes.agreement import alone, beside
 from kernelcount.probes.compiler import stance, stance_kept
+from kernelcount.probes.doubles import in_float64
 from kernelcount.probes.kept import Results, kept
 from kernelcount.probes.nudge import Nudge
+from kernelcount.probes.widened import widened
 from kernelcount.settings import OwnSettings
-from kernelcount.state import UserState, module_of
+from kernelcount.state import UserState, held, module_of
 from kernelcount.variants import VARIANTS
 
 _MOST_SETS = 1000
@@ -74,7 +76,8 @@ def measure(
         def failed(i: int, error: BaseException) -> None:
             if isinstance(error, KeyboardInterrupt):
                 raise error
-            timed.pop(i, None)
+            if i in timed:
+                timed.pop(i).run.put_back()
             note = Note(NOT_TIMED, f"not timed: {explain(error)}")
             captures[i] = replace(captures[i], notes=(*captures[i].notes, note))
 
@@ -109,7 +112,14 @@ class Timed:
 
     def __init__(self, run: Running, capture: Capture) -> None:
         self.run, self.capture = run, capture
+        run.draws_as_it_says = not (run.compiles or _is_compiled(capture))
         self.candidate = run.candidate()
+
+
+def _is_compiled(capture: Capture) -> bool:
+    """Whether code of torch.compile's ran, which has a random number generator of its own."""
+    generated = (r.activity == "generated" or r.name[:7] == "triton_" for r in capture.rows())
+    return capture.breaks is not None or any(generated)
 
 
 Failed = Callable[[int, BaseException], None]
@@ -229,14 +239,26 @@ class Running:
         self._invocation = Invocation(way.call, subject)
         # What was compiled may have been dropped since, and the caches of both are cold.
         self.peak_memory: int | None = None
+        self.draws_as_it_says = False  # known once it is known that no compiled code runs
+        self.raised: BaseException | None = None  # by a call whose results were to be kept
+        module = module_of(way.function)
+        own = list(held(module)) if module else []
+        self._held = dict.fromkeys(name for name, _ in own)
+        self._names = {id(tensor): name for name, tensor in own if tensor is not None}
+        self.tells: tuple[set[Any], set[Any]] = (set(), set())  # keys, as `_beside` has them
+        self.tells_arguments = self.tells_module = False
         started = monotonic()
-        with self.during():
-            for call in range(1, WARM_UPS + 1):
-                self._invocation(*self._state.before_call())
-                if call == 1:
-                    self._state.look_closely()
-                if monotonic() - started > subject.seconds:
-                    break
+        try:
+            with self.during():
+                for call in range(1, WARM_UPS + 1):
+                    self._invocation(*self._state.before_call())
+                    if call == 1:
+                        self._state.look_closely()
+                    if monotonic() - started > subject.seconds:
+                        break
+        except BaseException:
+            self.put_back()
+            raise
         subject.device.synchronize()
         self._state.forget_unchanged()
         self._state.before_call()  # the next one is to begin with what this one was given
@@ -247,21 +269,74 @@ class Running:
         with self._kind.during(), self._also(), self._settings.held():
             yield
 
-    def results(self, *, reseeded: bool = False) -> tuple[Results, bool]:
-        """Copies of what a call gives and changes, and whether it draws random numbers.
+    def results(self, *, reseeded: bool = False) -> tuple[Results, randomness.Drawn]:
+        """Copies of what a call gives and changes, and what it draws of random numbers.
 
         Each call begins with the same random numbers, or, `reseeded`, with others. Gradients count
         where it goes backward.
         """
         args, kwargs = self._state.before_call()
         results: list[Any] = []
-        with randomness.fixed(self._subject.seed ^ reseeded) as drawn, self.during():
-            self.peak_memory = self._subject.device.peak_memory(
-                lambda: results.append(self._invocation(args, kwargs))
-            )
-            draws = drawn()
-        changed = self._changed(args, kwargs)
-        return kept(results, (args, kwargs), changed, self._beside()), draws
+        with self._left_as_it_was():
+            with randomness.fixed(self._subject.seed ^ reseeded) as drawn, self.during():
+                try:
+                    self.peak_memory = self._subject.device.peak_memory(
+                        lambda: results.append(self._invocation(args, kwargs))
+                    )
+                except BaseException as error:
+                    self.raised = error
+                    raise
+                draws = drawn()
+            if not self.draws_as_it_says:
+                draws = randomness.Drawn(draws.any)
+            self._state.look_at_contents()
+            changed = self._changed(args, kwargs)
+            return kept(results, (args, kwargs), changed, self._beside()), draws
+
+    @contextmanager
+    def _left_as_it_was(self) -> Iterator[UserState]:
+        """Put back what a call changes, also what it is not given, for the calls of all variants.
+
+        So they all begin alike. Gives what there is to be changed.
+        """
+        given = (self._subject.arguments.args, self._subject.arguments.kwargs)
+        now = UserState(self._function, given, backward=False, settled=self._state.settled)
+        try:
+            yield now
+        finally:
+            now.restore()
+            self.put_back()
+
+    def put_back(self) -> None:
+        """Have the next call, be it another variant's, begin with what this one's began with."""
+        with suppress(RuntimeError):  # of a device that has failed
+            self._state.before_call()
+
+    def rewind(self) -> None:
+        """Have what it reaches without being given it, too, as it was before its first call."""
+        with suppress(RuntimeError):  # of a device that has failed
+            self._state.rewind()
+
+    @property
+    def changes_arguments(self) -> bool:
+        """Whether a call, or one of another variant, changes what it is given."""
+        return self.tells_arguments or self._state.mutated
+
+    @property
+    def changes_module(self) -> bool:
+        """Whether a call changes parameters or buffers of the module, or one of another does."""
+        return self.tells_module or self._state.module_changed
+
+    @property
+    def touches(self) -> tuple[set[Any], set[Any]]:
+        """Of what its calls change without being given it the keys: of values, and of gradients."""
+        values, gradients = self._state.touched
+        return {self._names.get(i, i) for i in values}, {self._names.get(i, i) for i in gradients}
+
+    @property
+    def _tells_gradients(self) -> bool:
+        given = tensors((self._subject.arguments.args, self._subject.arguments.kwargs))
+        return any(id(tensor) in self.tells[1] for tensor in given)
 
     def _beside(self) -> dict[Any, tuple[str, Any]]:
         """Gradients of what it reaches without being given it, and what became of its own module.
@@ -271,30 +346,36 @@ class Running:
         module = module_of(self._function)
         own: dict[str, Any] = {}
         if module is not None:
-            own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-        names = {id(tensor): name for name, tensor in own.items()}
+            own = {**self._held, **dict(held(module))}  # None for what has been taken out
+        names = self._names
         found: dict[Any, tuple[str, Any]] = {}
+        values, gradients = self.tells
+        if self.changes_module:
+            found = {(n, "value"): (f"{n} afterwards", t) for n, t in own.items()}
         for i, tensor in enumerate(self._state.reached, 1):
             name = names.get(id(tensor))
             called = name or f"tensor {i} that is reached"
-            if name is not None and self._state.module_changed:
-                found[name, "value"] = (f"{name} afterwards", tensor)
-            if self._subject.backward and tensor.is_leaf and tensor.requires_grad:
-                found[name or id(tensor), "gradient"] = (f"the gradient of {called}", tensor.grad)
+            key = name or id(tensor)
+            if key in values:
+                found[key, "value"] = (f"{called} afterwards", tensor)
+            wants = self._subject.backward and tensor.is_leaf and tensor.requires_grad
+            if wants or key in gradients:
+                found[key, "gradient"] = (f"the gradient of {called}", tensor.grad)
         return found
 
     def _changed(self, *given: Any) -> Iterator[tuple[str, Any]]:
         """The arguments that a call may have changed, and their gradients, each with its name."""
+        if self.changes_arguments:
+            yield from self._state.contents(*given)
+        wanted = self._subject.backward or self._tells_gradients
         for i, tensor in enumerate(tensors(given), 1):
-            if self._state.mutated:
-                yield f"argument {i} afterwards", tensor
-            if self._subject.backward and tensor.is_leaf and tensor.grad is not None:
+            if wanted and tensor.is_leaf and tensor.grad is not None:
                 yield f"the gradient of argument {i}", tensor.grad
 
     def profiled(self, scratch: Path) -> Outcome:
         """What one call launches, by the profiler."""
         args, kwargs = self._state.before_call()
-        with self.during():
+        with self._turn():
             call = partial(self._invocation, args, kwargs)
             return profiled(self._subject, self.name, scratch, call)
 
@@ -303,13 +384,19 @@ class Running:
 
         `nudge` moves what it is given, what it reaches, and what it makes of that.
         """
-        args, kwargs = reference.doubled(self._state.before_call(), nudge)
+        import torch
+
+        args, kwargs = self._state.before_call()
         try:
             with (
-                reference.in_float64(self._state.reached, nudge),
+                self._left_as_it_was() as now,
+                self._state.overlooked(),
+                in_float64(now.known, nudge) as shown,
                 randomness.fixed(self._subject.seed),
                 self.during(),
+                torch.compiler.set_stance("force_eager"),
                 nudge.operations() if nudge else nullcontext(),
+                widened(shown),
             ):
                 result = Invocation(self._function, self._subject)(args, kwargs)
                 return kept(result, (), self._changed(args, kwargs), self._beside())
@@ -321,7 +408,7 @@ class Running:
     def candidate(self) -> timing.Candidate:
         """The variant to be timed; call by call where a call changes what it is given."""
         if self._subject.backward or self._state.mutated or self._state.module_changed:
-            return timing.Candidate(self.name, [self._on_renewed], self.during, self._renew)
+            return timing.Candidate(self.name, [self._on_renewed], self._turn, self._renew)
         sets = [self._state.before_call(), *self._more()]
         calls = [partial(self._invocation, *given) for given in sets]
         return timing.Candidate(self.name, calls, self.during)
@@ -334,6 +421,15 @@ class Running:
         for i in range(min(_MOST_SETS, 2 * cache // size)):
             more = subject.remake(subject.seed + 1 + i)
             yield more.args, more.kwargs
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """What holds while it is timed; the others find the arguments as they were."""
+        try:
+            with self.during():
+                yield
+        finally:
+            self.put_back()
 
     def _renew(self) -> None:
         self._arguments = self._state.before_call()
@@ -348,10 +444,21 @@ def _compared(
     """The results of each beside those of the first, which has none itself. Also takes memory.
 
     How far they are from the truth is found out where they differ, or where that is `wanted`. Where
-    memory is lacking, that may be for the copies' sake: the variants can be timed all the same.
+    memory is lacking, that may be for the copies' sake, and whatever else goes wrong in copying and
+    comparing is none of the variants' doing: they can be timed all the same.
     """
     found: dict[int, Numerics | None] = {}
-    expected: tuple[Running, tuple[Results, bool]] | None = None
+    runs = [t.run for t in timed.values()]
+    for run in runs:  # what one changes is compared with what the others leave alone
+        run.tells_arguments = any(r.changes_arguments for r in runs)
+        run.tells_module = any(r.changes_module for r in runs)
+    touched = [run.touches for run in runs]
+    for run in runs:
+        run.tells = set().union(*(v for v, _ in touched)), set().union(*(g for _, g in touched))
+    for run in reversed(runs):  # each begins with what the first call of all began with
+        run.rewind()
+    expected: tuple[Running, tuple[Results, randomness.Drawn]] | None = None
+    without = "the first variant has no results"
     for i, t in list(timed.items()):
         try:
             if i == 0:
@@ -359,16 +466,26 @@ def _compared(
                 found[i] = alone(*expected) if wanted else None
             elif expected is None:
                 t.run.results()  # for the memory that it takes
-                found[i] = Numerics("unknown", 0, notes=("the first variant has no results",))
+                found[i] = Numerics("unknown", 0, notes=(without,))
             else:
                 found[i] = beside(*expected, t.run, wanted=wanted)
         except BaseException as error:  # noqa: BLE001  whatever user code raises costs its times
-            if not is_out_of_memory(error):
+            users = any(run.raised is error for run in runs) or not isinstance(error, Exception)
+            if users and not is_out_of_memory(error):
                 failed(i, error)
                 continue
-            reason = "no memory to keep the results of two variants"
+            reason = _incomparable(error)
             found[i] = Numerics("unknown", 0, notes=(reason,)) if i else None
+            without = without if i else reason
     return found
+
+
+def _incomparable(error: BaseException) -> str:
+    """Why results are not compared: what copies or compares them here has failed."""
+    if is_out_of_memory(error):
+        return "no memory to keep the results of two variants"
+    said = f"{type(error).__name__}: {error}".partition("\n")[0]
+    return f"cannot be compared: {said}"
 
 
 def _bytes(subject: Subject) -> int:

@@ -33,6 +33,7 @@ from kernelcount.model import (
     Environment,
     Job,
     Note,
+    Numerics,
     Outcome,
     Target,
     Unmeasured,
@@ -345,7 +346,18 @@ class _Session:
         # A result that is remembered takes no time worth telling.
         if isinstance(outcome, Capture) and "memoised" not in note_codes(outcome.notes):
             self._counted.append((step.index, self._way(step.variant), outcome))
+        elif isinstance(outcome, Capture) and self._compares():
+            outcome = self._incomparable(outcome, "a result that is remembered is not compared")
         return Done(step.index, msgspec.Raw(saved.dump([outcome])))
+
+    def _compares(self) -> bool:
+        return bool(self.job.seconds) and self.device.kind != "paper"
+
+    def _incomparable(self, capture: Capture, why: str) -> Capture:
+        """A capture with the reason why its results are not held against the first variant's."""
+        if capture.name == self.job.variants[0]:
+            return capture
+        return replace(capture, numerics=Numerics("unknown", 0, notes=(why,)))
 
     def repeat(self, step: Step) -> None:
         """The steady call of a variant once more, in the range of another program's profiler.
@@ -365,9 +377,10 @@ class _Session:
         from kernelcount import together
 
         counted, self._counted = self._counted, []
-        if not counted or not self.job.seconds or self.device.kind == "paper":
+        if not counted or not self._compares():
             return
         self.send(Together())
+        first = any(capture.name == self.job.variants[0] for _, _, capture in counted)
         ways = [(way, capture) for _, way, capture in counted]
         try:
             with hushed():
@@ -383,6 +396,9 @@ class _Session:
         except BaseException as error:  # noqa: BLE001  whatever user code raises costs the times
             note = Note(NOT_TIMED, f"not timed: {_failure(error, size).reason}")
             captures = [replace(c, notes=(*c.notes, note)) for _, c in ways]
+        if not first:  # these are compared among themselves
+            why = "the first variant has no results"
+            captures = [self._incomparable(capture, why) for capture in captures]
         for (index, way, _), capture in zip(counted, captures, strict=True):
             self.send(Done(index, msgspec.Raw(saved.dump([capture]))))
             self._timed.append((index, way, capture))

@@ -13,8 +13,10 @@ from kernelcount.probes.elements import pair
 from kernelcount.probes.kept import Results
 from kernelcount.probes.nudge import Nudge
 from kernelcount.probes.numerics import Found, compare, in_dtypes_of
+from kernelcount.probes.randomness import Drawn
 
 _STATE = "two calls of the first variant differ: it keeps state, and nothing compares with it"
+_OTHERS = "both draw the same random numbers, and others in float64: rounding is not told apart"
 _OUTSIDE = ("count", "shape", "dtype", "device")
 """What may differ beside the numbers themselves."""
 
@@ -25,14 +27,14 @@ _NEVER_RANDOM = ("dtype", "device")
 class Caller(Protocol):
     """A variant that can be called again."""
 
-    def results(self, *, reseeded: bool = False) -> tuple[Results, bool]:
-        """What a call gives, and whether it draws random numbers; other ones if `reseeded`."""
+    def results(self, *, reseeded: bool = False) -> tuple[Results, Drawn]:
+        """What a call gives, and what it draws of random numbers; other ones if `reseeded`."""
 
     def reference(self, nudge: Nudge | None = None) -> Results | None:
         """What it gives in float64, where it runs in that."""
 
 
-def alone(run: Caller, given: tuple[Results, bool]) -> Numerics:
+def alone(run: Caller, given: tuple[Results, Drawn]) -> Numerics:
     """How far the results of the first variant are from the truth."""
     keys = [key for key, (_, tensor) in given[0].beside.items() if tensor is not None]
     own, exact = given[0].joined(keys), run.reference()
@@ -41,7 +43,7 @@ def alone(run: Caller, given: tuple[Results, bool]) -> Numerics:
 
 def beside(
     base: Caller,
-    expected: tuple[Results, bool],
+    expected: tuple[Results, Drawn],
     run: Caller,
     *,
     wanted: bool,
@@ -68,6 +70,7 @@ class _Comparison:
         self, base: Caller, run: Caller, first: Results, got: Results, in_its_dtypes: bool
     ) -> None:
         self._base, self._run, self._rough = base, run, in_its_dtypes
+        self._alike = False  # that both draw the same random numbers
         both = [key for key in first.beside if key in got.beside]
         self._keys = [k for k in both if any(r.beside[k][1] is not None for r in (first, got))]
         alone = len({*first.beside} ^ {*got.beside})
@@ -80,7 +83,9 @@ class _Comparison:
     def _all(self, results: Results) -> Results:
         return results.joined(self._keys)
 
-    def come_to(self, draws: bool, also: bool, *, wanted: bool) -> Numerics:
+    def come_to(self, draws: Drawn, also: Drawn, *, wanted: bool) -> Numerics:
+        if draws and also and draws.is_as(also):
+            self._alike, draws, also = True, Drawn(False), Drawn(False)
         found = compare(self._first, self._got)
         tensors = found.numerics.tensors
         if found.numerics.differs is not None and (draws or also):
@@ -99,7 +104,7 @@ class _Comparison:
             told = self._judged(found, self._got)
         return replace(told, notes=(*told.notes, *self._notes))
 
-    def _without_random(self, found: Found, draws: bool, also: bool) -> Found | None:
+    def _without_random(self, found: Found, draws: Drawn, also: Drawn) -> Found | None:
         """The comparison of what depends on no random number; None where all may."""
         differs = found.numerics.differs
         if differs in _NEVER_RANDOM:
@@ -116,7 +121,7 @@ class _Comparison:
         self._first, self._got = self._pick(self._first), self._pick(self._got)
         return compare(self._first, self._got)
 
-    def _steady(self, run: Caller, results: Results, draws: bool) -> list[list[bool]] | None:
+    def _steady(self, run: Caller, results: Results, draws: Drawn) -> list[list[bool]] | None:
         """Which tensors, numbers and other values are the same with other random numbers.
 
         None where not even how many there are is, or their shapes.
@@ -156,7 +161,13 @@ class _Comparison:
         return compare(one, other).numerics.differs is not None
 
     def _judged(self, found: Found, got: Results) -> Numerics:
-        return reference.judged(found, self._exact(), self._first, got, self._exact)
+        exact = self._exact()
+        if self._alike and exact is not None:
+            as_first = compare(self._first, in_dtypes_of(self._first, exact))
+            if as_first.numerics.differs is not None:
+                notes = (*found.numerics.notes, _OTHERS)
+                return replace(found.numerics, notes=notes)
+        return reference.judged(found, exact, self._first, got, self._exact)
 
     def _exact(self, nudge: Nudge | None = None) -> Results | None:
         exact = self._base.reference(nudge)

@@ -6,8 +6,9 @@ unit in the last place (ULP) is the distance of two neighbouring numbers of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,12 +34,16 @@ _EXACT = 2.0**53  # every integer up to it is a float64
 
 @dataclass(frozen=True)
 class Pair:
-    """How two tensors of one shape and dtype differ."""
+    """How two tensors of one shape and dtype differ.
+
+    `relative`: to the first one's number in the same place; None where one is zero and the other's
+    is not: no part of zero is known.
+    """
 
     equal: bool
     close: bool
     absolute: float
-    relative: float
+    relative: float | None
     ulps: int | None
     nan: int
     misplaced: bool
@@ -62,11 +67,18 @@ def pair(one: torch.Tensor, other: torch.Tensor) -> Pair:
         all(p.equal for p in pairs),
         all(p.close for p in pairs),
         max(p.absolute for p in pairs),
-        max(p.relative for p in pairs),
+        largest(p.relative for p in pairs),
         max(ulps, default=None),
         sum(p.nan for p in pairs),
         any(p.misplaced for p in pairs),
     )
+
+
+def largest(values: Iterable[float | None]) -> float | None:
+    """The largest of some; None where one of them is not known, or there is none."""
+    known = list(values)
+    found = [v for v in known if v is not None]
+    return max(found, default=None) if len(found) == len(known) else None
 
 
 def _pieces(one: torch.Tensor, other: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
@@ -119,19 +131,16 @@ def _of_piece(one: torch.Tensor, other: torch.Tensor) -> Pair:
 def _of_floats(
     one: torch.Tensor, other: torch.Tensor, same: torch.Tensor, nan: torch.Tensor
 ) -> Pair:
-    import torch
-
     finite = _finite(one, other)
     misplaced = not bool((finite | same | nan).all())
     first, second = wide(one)[finite], wide(other)[finite]
     away = (first - second).abs()
     close = bool(_near(one, other, name_of(one.dtype))[finite].all()) and not misplaced
-    size = first.abs().clamp(min=torch.finfo(torch.float64).tiny)
     return Pair(
         False,
         close,
         float(away.max()) if away.numel() else 0.0,
-        float((away / size).max()) if away.numel() else 0.0,
+        _relative(away, first.abs()),
         _ulps(one, other, finite),
         int(nan.sum()),
         misplaced,
@@ -149,7 +158,15 @@ def _of_integers(one: torch.Tensor, other: torch.Tensor) -> Pair:
     # Past 2**53 float64 has no room for the last digits; 64 bits have, where numbers are near.
     exact = (first.to(torch.int64) - second.to(torch.int64)).abs().to(torch.float64)
     away = torch.where(rough < _EXACT, exact, rough)
-    return Pair(False, False, float(away.max()), 1.0, None, 0, False)
+    size = first.to(torch.float64).abs()
+    return Pair(False, False, float(away.max()), _relative(away, size), None, 0, False)
+
+
+def _relative(away: torch.Tensor, size: torch.Tensor) -> float | None:
+    """The largest of distances over sizes; None where one is over zero, or past all floats."""
+    some = away > 0
+    found = float((away[some] / size[some]).max()) if bool(some.any()) else 0.0
+    return found if isfinite(found) else None
 
 
 def _both_nan(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from kernelcount.nesting import parts, tensors
+from kernelcount.memory import is_out_of_memory
+from kernelcount.nesting import form, parts, tensors
 
 if TYPE_CHECKING:
     import torch
@@ -37,6 +38,7 @@ class Results:
     kinds: tuple[str, ...] = ()
     alike: tuple[tuple[int, int], ...] = ()
     beside: dict[Any, tuple[str, torch.Tensor | None]] = field(default_factory=dict)
+    form: Any = None
 
     def name(self, position: int) -> str:
         """What the tensor at `position` is called where something is said of it."""
@@ -78,12 +80,12 @@ class Results:
 def kept(
     result: Any,
     given: Any,
-    changed: Iterable[tuple[str, torch.Tensor]] = (),
+    changed: Iterable[tuple[str, Any]] = (),
     beside: dict[Any, tuple[str, torch.Tensor | None]] | None = None,
 ) -> Results:
-    """What a call gave, being `given` its arguments, and the tensors that it has `changed`.
+    """What a call gave, being `given` its arguments, and what it has `changed`.
 
-    Those come with what they are called. `beside`: what it has changed of what it reaches without
+    That comes with what it is called. `beside`: what it has changed of what it reaches without
     being given it, by what tells it from the rest.
     """
     import torch
@@ -92,7 +94,9 @@ def kept(
     gave = [leaf for leaf in found if isinstance(leaf, torch.Tensor)]
     rest = [leaf for leaf in found if not isinstance(leaf, torch.Tensor)]
     names = [f"result {i + 1}" for i in range(len(gave))] if len(gave) > 1 else ["the result"]
-    more = list(changed)
+    after = [(name, leaf) for name, part in changed for leaf in _plainly(part)]
+    more = [(name, leaf) for name, leaf in after if isinstance(leaf, torch.Tensor)]
+    rest += [leaf for _, leaf in after if not isinstance(leaf, torch.Tensor)]
     theirs = {_place(t) for t in tensors(given)} - {None}
     places = [_place(t) for t in gave]
     return Results(
@@ -102,6 +106,7 @@ def kept(
         tuple(_snapshot(n) for n in rest if not _is_number(n) and not _is_consumed(n)),
         (*names[: len(gave)], *(name for name, _ in more)),
         consumed=any(map(_is_consumed, rest)),
+        form=form(result),
         kinds=tuple(map(_kind, gave)),
         alike=tuple(
             (places.index(place), i)
@@ -120,16 +125,51 @@ def _plainly(leaf: Any) -> Iterator[Any]:
     import torch
 
     if isinstance(leaf, torch.Tensor):
-        yield from leaf.unbind() if leaf.is_nested else (leaf,)
+        for tensor in leaf.unbind() if leaf.is_nested else (leaf,):
+            yield from _unquantized(tensor) if tensor.is_quantized else (tensor,)
         return
     numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(leaf, numpy.ndarray) and leaf.dtype.kind in "biufc":
-        yield "an array of NumPy"  # which a tensor is not
+    if numpy is None or not isinstance(leaf, numpy.ndarray):
+        yield leaf
+        return
+    yield "an array of NumPy"  # which a tensor is not
+    if isinstance(leaf, numpy.ma.MaskedArray):  # what is behind the mask does not count
+        yield from _of_array(numpy.ma.getmaskarray(leaf))
+        leaf = numpy.asarray(leaf.filled(numpy.zeros((), leaf.dtype)[()]))
+    yield from _of_array(leaf)
+
+
+def _of_array(array: Any) -> Iterator[Any]:
+    """A tensor where torch has its dtype; else its shape, its dtype, and what it holds."""
+    import torch
+
+    if array.dtype.kind in "biufc":
         try:
-            leaf = torch.from_numpy(leaf.copy())
+            yield torch.from_numpy(array.copy())
         except TypeError:  # of a dtype that torch has not
-            leaf = leaf.tolist()
-    yield leaf
+            yield array.tolist()
+        return
+    yield array.shape
+    yield str(array.dtype)
+    if array.dtype.kind != "O":
+        yield array.tolist()
+        return
+    for item in array.ravel():
+        for part in parts(item):
+            yield from _plainly(part)
+
+
+def _unquantized(tensor: torch.Tensor) -> Iterator[Any]:
+    """The integers of a quantized tensor, and what they stand for."""
+    import torch
+
+    yield str(tensor.qscheme())
+    if tensor.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
+        yield from (tensor.q_scale(), tensor.q_zero_point())
+    else:
+        yield tensor.q_per_channel_axis()
+        yield from (tensor.q_per_channel_scales(), tensor.q_per_channel_zero_points())
+    yield tensor.int_repr()
 
 
 def _is_number(value: Any) -> bool:
@@ -161,12 +201,28 @@ def _kind(tensor: torch.Tensor) -> str:
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    """The same numbers, with the same strides as far as each has a place of its own."""
     import torch
 
     tensor = tensor.detach()
     if tensor.layout is not torch.strided:
         return tensor.to_dense().clone()
+    shape = tensor.shape
+    for dim, step in enumerate(tensor.stride()):
+        if step == 0 and shape[dim] > 1:  # it is expanded
+            tensor = tensor.narrow(dim, 0, 1)
+    return _copy_of_own(tensor).expand(shape)
+
+
+def _copy_of_own(tensor: torch.Tensor) -> torch.Tensor:
+    import torch
+
     copy = torch.empty_strided(
         tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
     )
-    return copy.copy_(tensor)
+    try:
+        return copy.copy_(tensor)
+    except RuntimeError as error:
+        if is_out_of_memory(error):
+            raise
+        return tensor.clone()  # of elements that share a place, as those of sliding windows do

@@ -10,12 +10,14 @@ from math import isclose, isnan
 from types import ModuleType
 from typing import Any
 
+from kernelcount.contents import Entry
 from kernelcount.model import Numerics
 from kernelcount.nesting import Keys
-from kernelcount.probes.elements import TOLERANCES, Pair, is_inexact, pair
+from kernelcount.probes.elements import TOLERANCES, Pair, is_inexact, largest, pair
 from kernelcount.probes.kept import Results
 
 _NOTHING = "no tensor is returned or changed"
+_MOST_NAMED = 3  # of many tensors that are in one alone
 _CONSUMED = "what it yields is not kept, and so not compared"
 
 
@@ -46,6 +48,7 @@ def compare(expected: Results, got: Results) -> Found:
     found = _tensors(expected, got)
     numerics = found.numerics
     notes = [*numerics.notes, *_sharing(expected, got), *_untold(expected, got)]
+    notes += _other_form(expected.form, got.form)
     if unlike := _unlike(expected, got):
         said = replace(numerics, verdict="different", notes=(*notes, unlike))
         return Found(replace(said, differs=numerics.differs or "numbers"))
@@ -67,7 +70,7 @@ def _tensors(expected: Results, got: Results) -> Found:
     """The same of the tensors alone."""
     before, after = len(expected.tensors), len(got.tensors)
     if before != after:
-        said = _fewer(before, after, "tensor")
+        said = _alone(expected, got) or _fewer(before, after, "tensor")
         return Found(Numerics("different", 0, notes=(said,), differs="count"))
     if not before:
         return Found(Numerics("nothing", 0, notes=(_CONSUMED if got.consumed else _NOTHING,)))
@@ -82,6 +85,20 @@ def _tensors(expected: Results, got: Results) -> Found:
         pairs.append(pair(one, other))
         notes |= dict.fromkeys(f"{got.name(i)}: {x}" for x in _layout(expected, got, i))
     return _of_pairs(pairs, notes, got)
+
+
+def _alone(expected: Results, got: Results) -> str:
+    """What a call was to change, or put somewhere, that is there in one alone."""
+    first, second = (
+        dict.fromkeys(
+            [n for n in r.names if n.endswith(" afterwards") or n.startswith("the gradient")]
+            + [other.place for other in r.others if isinstance(other, Entry)]
+        )
+        for r in (expected, got)
+    )
+    here = [f"{name}: here alone" for name in second if name not in first]
+    there = [f"{name}: in the first alone" for name in first if name not in second]
+    return "; ".join((*here, *there)[:_MOST_NAMED])
 
 
 def _of_pairs(pairs: Sequence[Pair], notes: dict[str, None], got: Results) -> Found:
@@ -100,7 +117,7 @@ def _of_pairs(pairs: Sequence[Pair], notes: dict[str, None], got: Results) -> Fo
         "different" if far else "equal" if all(p.equal for p in pairs) else "close",
         len(pairs),
         max(p.absolute for p in pairs),
-        max(p.relative for p in pairs),
+        largest(p.relative for p in pairs),
         max(ulps, default=None),
         tuple(notes),
         differs=("placement" if misplaced else "values") if far else None,
@@ -114,12 +131,24 @@ def _unlike(expected: Results, got: Results) -> str:
     for what, noun in (("numbers", "number"), ("others", "plain value")):
         before, after = len(getattr(expected, what)), len(getattr(got, what))
         if before != after:
-            return _fewer(before, after, noun)
+            return _alone(expected, got) or _fewer(before, after, noun)
     kinds = zip(expected.numbers, got.numbers, strict=True)
     unlike = next(((a, b) for a, b in kinds if type(a) is not type(b)), None)
     pairs = zip(expected.others, got.others, strict=True)
     unlike = unlike or next(((a, b) for a, b in pairs if _same(a, b) is False), None)
-    return f"{_shown(unlike[1])} instead of {_shown(unlike[0])}" if unlike else ""
+    return _instead(*unlike) if unlike else ""
+
+
+def _instead(one: Any, other: Any) -> str:
+    if not (isinstance(one, Entry) and isinstance(other, Entry)):
+        return f"{_shown(other)} instead of {_shown(one)}"
+    if one.place != other.place:
+        return f"{other.place} instead of {one.place}"
+    return f"{one.place}: {_told(other)} instead of {_told(one)}"
+
+
+def _told(entry: Entry) -> str:
+    return f"{entry.kind} of {entry.what}" if entry.holds else reprlib.repr(entry.what)
 
 
 def _shown(value: Any) -> str:
@@ -133,6 +162,7 @@ def _same(one: Any, other: Any) -> bool | None:
     if type(one) is not type(other):
         return False
     names = enum.Enum | type | ModuleType | torch.dtype | torch.layout | torch.memory_format
+    names |= type(None) | type(...) | type(NotImplemented)
     if isinstance(one, names):  # there is one of each
         return one is other
     if getattr(type(one), "__eq__") is getattr(object, "__eq__"):  # noqa: B009
@@ -155,6 +185,21 @@ def _untold(expected: Results, got: Results) -> list[str]:
         f"{_so_many(kinds.count(kind), 'value')} of type {kind} cannot be compared"
         for kind in dict.fromkeys(kinds)
     ]
+
+
+def _other_form(one: Any, other: Any) -> list[str]:
+    """The first container among what is given that is another, or that the other has not."""
+    waiting = [(one, other)]
+    while waiting:
+        one, other = waiting.pop()
+        if one == other or one is None or other is None:
+            continue
+        if one[1] is None and other[1] is None:
+            continue  # no containers: they are compared themselves
+        if one[0] != other[0]:
+            return [f"{other[0]} instead of {one[0]}"]
+        waiting += reversed(list(zip(one[1] or (), other[1] or (), strict=False)))
+    return []
 
 
 def _far(expected: Sequence[complex], got: Sequence[complex]) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from kernelcount.settings import generators
@@ -16,11 +17,30 @@ from kernelcount.settings import generators
 _NUMPYS = 2**32  # seeds that NumPy takes
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """What a call has drawn of random numbers: true where that is any.
+
+    `left`: the states of all generators afterwards; none where another generator, as that of
+    compiled code, may have drawn from their numbers.
+    """
+
+    any: bool
+    left: tuple[Any, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.any
+
+    def is_as(self, other: Drawn) -> bool:
+        """Whether another call has drawn the same, as far as the generators tell."""
+        return bool(self.left and other.left) and _same(self.left, other.left)
+
+
 @contextmanager
-def fixed(seed: int) -> Iterator[Callable[[], bool]]:
+def fixed(seed: int) -> Iterator[Callable[[], Drawn]]:
     """Begin with the same random numbers whenever it is entered; the user's own go on afterwards.
 
-    Gives a function that tells whether any were drawn since.
+    Gives a function that tells what was drawn since.
     """
     import torch
 
@@ -33,12 +53,14 @@ def fixed(seed: int) -> Iterator[Callable[[], bool]]:
         numpy.seed(seed % _NUMPYS)
     started = [get() for get, _ in known]
     try:
-        yield lambda: any(
-            not _same(get(), then) for (get, _), then in zip(known, started, strict=True)
-        )
+        yield lambda: _drawn([get() for get, _ in known], started)
     finally:
         for (_, put), state in zip(known, before, strict=True):
             put(state)
+
+
+def _drawn(now: Sequence[Any], started: Sequence[Any]) -> Drawn:
+    return Drawn(not _same(now, started), tuple(now))
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -10,10 +10,10 @@ Numerical Algorithms, 2nd edition, section 1.5): how precise arithmetic would ha
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from math import inf
+from typing import TYPE_CHECKING
 
 from kernelcount.model import Numerics
 from kernelcount.probes.elements import TOLERANCES, beyond, is_inexact, name_of, wide
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 NONE = "the function does not run in float64: nothing tells which is nearer to the truth"
 """Said where there is no reference and somebody asked for one."""
+
+ZERO = "in float64 all is zero, and no error is a part of that"
+"""Said where a tensor is not zero that is nothing else in float64."""
 
 _TRIALS = 8
 """Half of them move each tensor as a whole, half each element by itself. A number that is small by
@@ -71,7 +74,14 @@ def judged(
     known = [(a, b) for a, b in zip(first, own, strict=True) if a is not None and b is not None]
     if not known:
         return numerics
-    return replace(numerics, error=max(b for _, b in known), base_error=max(a for a, _ in known))
+    base, away = (max(e) for e in zip(*known, strict=True))
+    if inf in (base, away):
+        numerics = replace(numerics, notes=(*numerics.notes, ZERO))
+    return replace(
+        numerics,
+        error=away if away < inf else None,
+        base_error=base if base < inf else None,
+    )
 
 
 def _far(
@@ -155,8 +165,8 @@ def tolerance(dtype: str) -> float:
 def errors(exact: Results, got: Results) -> list[float | None] | None:
     """Of each tensor the largest distance from the same in float64, over the largest number there.
 
-    None for a tensor that holds no floats or nothing finite, and for all where there are not as
-    many, or not of the same shapes.
+    Infinite where that is zero, and the distance is not. None for a tensor that holds no floats or
+    nothing finite, and for all where there are not as many, or not of the same shapes.
     """
     pairs = list(zip(exact.tensors, got.tensors, strict=False))
     alike = all(one.shape == other.shape for one, other in pairs)
@@ -172,48 +182,5 @@ def _error(exact: torch.Tensor, got: torch.Tensor) -> float | None:
     away = (truth[known] - own[known]).abs()
     if not away.numel():
         return None
-    return float(away.max()) / max(float(truth[known].abs().max()), sys.float_info.min)
-
-
-@contextmanager
-def in_float64(held: Iterable[torch.Tensor], nudge: Nudge | None = None) -> Iterator[None]:
-    """Have tensors that a function reaches show copies in float64, without gradients, meanwhile."""
-    shown: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]] = []
-    try:
-        for tensor in held:
-            new = doubled(tensor.data, nudge)
-            shown.append((tensor, tensor.data, tensor.grad if tensor.is_leaf else None))
-            if tensor.is_leaf:
-                tensor.grad = None
-            tensor.data = new
-        yield
-    finally:
-        for tensor, data, gradient in shown:
-            if tensor.is_leaf:
-                tensor.grad = None
-            tensor.data = data
-            if tensor.is_leaf:
-                tensor.grad = gradient
-
-
-def doubled(value: Any, nudge: Nudge | None = None) -> Any:
-    """The same nesting with float64 for every float, complex128 for every complex number.
-
-    All of them are moved by `nudge`.
-    """
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        own = value.detach().clone()
-        if own.is_complex():
-            own = own.to(torch.complex128)
-        elif own.is_floating_point():
-            own = own.to(torch.float64)
-        if nudge is not None:
-            nudge.move(own)
-        return own.requires_grad_(value.requires_grad and value.is_leaf)
-    if isinstance(value, tuple | list) and type(value) in (tuple, list):
-        return type(value)(doubled(item, nudge) for item in value)
-    if type(value) is dict:
-        return {key: doubled(item, nudge) for key, item in value.items()}
-    return value
+    most, size = float(away.max()), float(truth[known].abs().max())
+    return most / size if size else inf if most else 0.0
