@@ -457,6 +457,8 @@ class _Reached:
             elif isinstance(value, torch.nn.Module):
                 self.modules += value.modules()
                 found += (*value.parameters(), *value.buffers())
+                held = (v for m in value.modules() for v in vars(m).values())
+                waiting += (v for v in held if isinstance(v, torch.optim.Optimizer))
             elif isinstance(value, torch.optim.Optimizer):
                 self.optimizers.append(value)
                 waiting += (p for group in value.param_groups for p in group["params"])

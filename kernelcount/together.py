@@ -299,11 +299,16 @@ class Running:
 
         So they all begin alike. Gives what there is to be changed.
         """
+        import torch
+
         given = (self._subject.arguments.args, self._subject.arguments.kwargs)
         now = UserState(self._function, given, backward=False, settled=self._state.settled)
+        place = getattr(getattr(self._function, "__func__", self._function), "__globals__", {})
+        named = {n: v for n, v in list(place.items()) if isinstance(v, torch.Tensor)}
         try:
             yield now
         finally:
+            place.update(named)  # another tensor may have been put there, one in float64 even
             now.restore()
             self.put_back()
 

@@ -129,6 +129,41 @@ def test_a_tensor_in_a_global_that_every_call_changes_is_no_state_between_the_va
     assert (found.verdict, found.error < 1e-6) == ("equal", True)
 
 
+def test_a_tensor_that_every_call_puts_into_a_global_is_as_it_was_for_the_others(compared):
+    text = """
+import torch
+w = torch.ones(8)
+def f(x):
+    global w
+    y, w = x * w, w * 2
+    return y
+def g(x): return w * x
+"""
+    found = compared(text)
+    assert (found.verdict, found.error < 1e-6) == ("equal", True)
+
+
+def test_a_training_step_of_a_module_that_owns_its_optimizer_is_equal_to_itself(compared):
+    text = """
+import torch
+class Step(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.lin = torch.nn.Linear(8, 8)
+        self.opt = torch.optim.AdamW(self.lin.parameters(), lr=.1)
+    def forward(self, x):
+        self.opt.zero_grad()
+        loss = self.lin(x).square().mean()
+        loss.backward()
+        self.opt.step()
+        return loss.detach()
+f, g = Step(), Step()
+"""
+    found = compared(text, inputs=("f32[4,8]",))
+    assert (found.verdict, found.error < 1e-6) == ("equal", True)
+
+
 def test_state_of_pythons_own_is_told_and_nothing_compared(compared):
     text = """
 calls = 0
