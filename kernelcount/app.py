@@ -471,10 +471,13 @@ def hold(
     runner: Runner,
     progress: Callable[[str], None],
     options: Options,
-    shown: Callable[[Scenario, Checked], None],
+    shown: Callable[[Scenario, Checked, tuple[str, ...]], None],
     beside: Callable[[Job], OnPaper] | None = None,
 ) -> Checked:
     """Hold scenarios to their budgets, as `check` does; `shown` is told of each as it is known.
+
+    What it is told beside are the user's own faults, with the user's frames: that a limit needs
+    what is not here stands with the limit.
 
     `held` are the budgets of all of them, in order. Raises UsageError as `check` does.
     """
@@ -482,14 +485,17 @@ def hold(
     left = Counter(budget.place.file for budget in held)
     by_file = {scenario.budget: scenario for scenario in chosen}
     parts: dict[str, list[Checked]] = {}
+    faults: dict[str, list[str]] = {}
 
-    def told(part: Checked, _: tuple[str, ...]) -> None:
+    def told(part: Checked, said: tuple[str, ...]) -> None:
         file = next(coming).place.file
         of_file = parts.setdefault(file, [])
         of_file.append(part)
+        why = {held.why.removeprefix("raised ") for held in part.held if held.is_fault}
+        faults.setdefault(file, []).extend(t for t in said if any(w in t for w in why))
         if len(of_file) == left[file]:
             every = tuple(limit for p in of_file for limit in p.held)
-            shown(by_file[file], Checked(every, len(of_file)))
+            shown(by_file[file], Checked(every, len(of_file)), tuple(faults[file]))
 
     return check(held, runner, progress, options, told, beside)
 

@@ -1044,7 +1044,8 @@ class Diagnosis:
 class Scenario:
     """A function and its budget that come with the tool, by their files.
 
-    `claim` is one sentence, which the budget holds; `teaches` is why it is so.
+    `claim` is one sentence, which the budget holds; `teaches` is why it is so. `problem`: why the
+    file cannot be read, which is then the claim too; "" where it can.
     """
 
     name: str
@@ -1053,6 +1054,7 @@ class Scenario:
     teaches: str
     function: str
     budget: str
+    problem: str = ""
 
 
 Status = Literal["kept", "broken", "undecided"]
@@ -1113,6 +1115,11 @@ class Held:
     basis: Literal["measured", "paper"] | None = None
     code: int = 3
     places: tuple[Place, ...] = ()
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether the user's own code or budget keeps it undecided."""
+        return self.status == "undecided" and self.code != _NOT_MEASURED
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,9 +74,15 @@ def choose(names: Sequence[str]) -> tuple[Scenario, ...]:
 
 
 def _read(place: Path, name: str, theme: str) -> Scenario:
-    """What the file says of itself: the first line of its docstring is the claim."""
-    path = place / f"{name}.py"
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or name
+    """What the file says of itself: the first line of its docstring is the claim.
+
+    One that cannot be read says so in the place of its claim, and hides no other.
+    """
+    path, problem = place / f"{name}.py", ""
+    try:
+        text = ast.get_docstring(ast.parse(path.read_bytes(), path)) or name
+    except (OSError, SyntaxError, ValueError) as error:
+        text = problem = f"{path}{_problem(error)}"
     claim, _, teaches = text.partition("\n")
     return Scenario(
         name=name,
@@ -85,4 +91,14 @@ def _read(place: Path, name: str, theme: str) -> Scenario:
         teaches=" ".join(teaches.split()),
         function=str(path),
         budget=str(path.with_suffix(".yaml")),
+        problem=problem,
     )
+
+
+def _problem(error: OSError | SyntaxError | ValueError) -> str:
+    """What is wrong with a file: ``:2: '(' was never closed``."""
+    if isinstance(error, SyntaxError):
+        line = f":{error.lineno}" if error.lineno else ""
+        return f"{line} cannot be read: {error.msg}"
+    said = error.strerror if isinstance(error, OSError) else str(error)
+    return f" cannot be read: {said}"

@@ -46,6 +46,27 @@ def test_a_function_without_a_budget_is_no_scenario(wheel):
     assert scenarios.find() == ()
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'"""Broken."""\ndef f(a:\n', "broken.py:2 cannot be read: '(' was never closed"),
+        (b'"""Broken \xff."""\n', "cannot be read: (unicode error)"),
+        (b"x = 1\0\n", " cannot be read: "),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_and_hides_no_other(wheel, kernelcount, content, said):
+    (wheel / "add.py").write_text('"""One kernel."""')
+    (wheel / "broken.py").write_bytes(content)
+    for name in ("add", "broken"):
+        (wheel / f"{name}.yaml").write_text("")
+    code, out, err = kernelcount("scenarios", "--format", "json")
+    good, bad = json.loads(out)["scenarios"]
+    assert (code, err, good["claim"], good["problem"]) == (0, "", "One kernel.", "")
+    assert said in bad["problem"]
+    assert bad["problem"].startswith(f"{wheel}/broken.py")
+    assert "  add     One kernel.\n" in kernelcount("scenarios")[1]
+
+
 def test_one_that_no_theme_names_comes_last(wheel):
     for name in ("new", "add"):
         (wheel / f"{name}.py").write_text("x = 1")

@@ -126,7 +126,9 @@ def _of(
 
 def _undecided(budget: Budget, error: KernelcountError) -> Iterator[Held]:
     """Every limit of a budget whose target could not be counted."""
-    why = str(error).partition("\n")[0]
+    first, *rest = str(error).splitlines() or [""]
+    # What the user's module raised is told with its frames, and in the last line.
+    why = f"raised {rest[-1]}" if rest and first.startswith(("Traceback", " ")) else first
     for limit in budget.limits or budget.all_limits:
         yield budget.held(
             limit.place, limit.variant, limit.name, "undecided",

@@ -83,8 +83,10 @@ def _run(chosen: Any, options: Any, form: str, output: Path | None, full: bool) 
     page, line, pages = out.screen(form, output), out.Status(), []
     budgets = app.budgets([Path(scenario.budget) for scenario in chosen])
 
-    def shown(scenario: Scenario, checked: Checked) -> None:
+    def shown(scenario: Scenario, checked: Checked, faults: tuple[str, ...]) -> None:
         line.clear()
+        for fault in faults:
+            out.tell(fault)
         pages.append(render.part(scenario, checked, full=full, **page))
         if form == "table" and output is None:
             out.write(pages[-1])

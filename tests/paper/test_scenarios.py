@@ -107,6 +107,42 @@ def test_a_broken_budget_is_shown_with_its_place_and_fails(
     assert "one.yaml:2" in out.replace("\n             ", "")
 
 
+def test_what_is_the_users_fault_failed_and_costs_one_variant_alone(
+    kernelcount, here, monkeypatch, tmp_path
+):
+    (tmp_path / "one.py").write_text(
+        '"""One kernel.\n\nOr so."""\ndef f(x): return x * 2\ndef g(x): raise ValueError("no")\n'
+    )
+    (tmp_path / "one.yaml").write_text(
+        "- target: one.py:f\n"
+        "  budget: {eager: {kernels: 1}, elsewhere.py:f: {kernels: 1}, compile: {kernels: 1}}\n"
+        "- target: one.py:g\n"
+        "  budget: {eager: {kernels: 1}}\n"
+    )
+    monkeypatch.setattr(scenarios, "folder", lambda: tmp_path)
+    monkeypatch.chdir(tmp_path)
+    code, out, err = kernelcount("scenarios", "run", "--all", "--device", "paper")
+    assert code == 2
+    assert out.startswith("one   2 kept, 2 failed\n")
+    said = " ".join(out.split())
+    assert "failed kernels of elsewhere.py:f: there is no file" in said
+    assert "failed kernels of eager: raised ValueError: no" in said
+    assert out.endswith("2 failed: exit code 2; a function or a budget is at fault\n")
+    assert "elsewhere.py:f: there is no file" in err
+    assert 'one.py", line 5, in g\n' in err
+
+
+def test_a_module_that_raises_is_told_by_its_last_line(kernelcount, here, monkeypatch, tmp_path):
+    (tmp_path / "one.py").write_text('"""One.\n\nTwo."""\ndef f(a:\n')
+    (tmp_path / "one.yaml").write_text("target: one.py:f\nbudget: {eager: {kernels: 1}}\n")
+    monkeypatch.setattr(scenarios, "folder", lambda: tmp_path)
+    monkeypatch.chdir(tmp_path)
+    code, out, err = kernelcount("scenarios", "run", "one", "--device", "paper")
+    assert code == 2
+    assert "kernels of eager: raised SyntaxError: '(' was never closed" in " ".join(out.split())
+    assert 'one.py", line 4\n' in err
+
+
 def test_all_and_names_exclude_each_other(kernelcount):
     assert kernelcount("scenarios", "run", "add", "--all")[0] == 2
     assert kernelcount("scenarios", "run")[0] == 2
