@@ -12,13 +12,14 @@ import sys
 import traceback
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kernelcount.errors import UsageError, UserCodeError
+from kernelcount import scenarios
+from kernelcount.errors import NotMeasuredError, UsageError, UserCodeError
 
 _PACKAGE = Path(__file__).resolve().parent
 _MAKERS = ("make_inputs", "get_inputs", "get_init_inputs")
@@ -217,7 +218,18 @@ def _not_installed(error: ModuleNotFoundError, asked: str | None, shown: str) ->
     top = name.partition(".")[0]
     if top != name and top in sys.modules:
         return f"{who} imports {name}, which the {top} installed here does not have"
+    if neighbour := _of_the_scenarios(name):
+        what = "which is a file of kernelcount's scenarios"
+        return f"{who} imports {name}, {what}: copy {neighbour} beside it"
     return f"{who} imports {name}, which is not installed here: install it for {sys.executable}"
+
+
+def _of_the_scenarios(name: str) -> Path | None:
+    """The file of that name among the scenarios, which a copy of another one of them needs."""
+    with suppress(NotMeasuredError):
+        path = scenarios.folder() / f"{name}.py"
+        return path if path.is_file() else None
+    return None
 
 
 def _import_file(path: Path, shown: str) -> ModuleType:
