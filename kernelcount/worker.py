@@ -452,7 +452,7 @@ class _Session:
                 if self.in_hand is not None:
                     raise
                 failure = _failure(error, size)
-                if not isinstance(error, UsageError):
+                if not isinstance(error, UsageError | NotMeasuredError):
                     failure = failure.while_("making the inputs")
                 if len(self.job.sizes) <= 1:
                     raise failure.error() from None
