@@ -458,11 +458,14 @@ def doctor(atlas: Path | None, progress: Callable[[str], None]) -> Diagnosis:
     return examine(atlas, progress)
 
 
-def scenarios(names: Sequence[str]) -> tuple[Scenario, ...]:
-    """The scenarios of these names, all there are where none is named. Raises UsageError."""
+def scenarios(names: Sequence[str]) -> tuple[tuple[Scenario, ...], Path]:
+    """The scenarios of these names, all there are where none is named; and where the tool's are.
+
+    Raises UsageError.
+    """
     from kernelcount import scenarios as those
 
-    return those.choose(names) if names else those.find()
+    return (those.choose(names) if names else those.find()), those.folder()
 
 
 def hold(

@@ -2,44 +2,88 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from io import StringIO
 from itertools import groupby
+from pathlib import Path
 
 from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.model import Checked, Held, Scenario
 from kernelcount.render import check
+from kernelcount.render.csv import as_text
 from kernelcount.render.json import SCHEMA, text_of
 from kernelcount.render.layout import Line, cells, pad, paint, wrap
+from kernelcount.render.markdown import escape, table
 from kernelcount.render.wording import clean, plural, setting
 
-FORMS = ("table", "json")
+FORMS = ("table", "json", "markdown", "csv")
+COLUMNS = ("theme", "name", "claim", "function", "budget", "problem", "replaces")
 _INDENT = "    "
 
 
 def render(
-    scenarios: Sequence[Scenario], *, form: str, width: int = 80, colour: bool = False
+    scenarios: Sequence[Scenario],
+    folder: Path,
+    *,
+    form: str,
+    width: int = 80,
+    colour: bool = False,
 ) -> str:
-    """List the scenarios by theme in one of `FORMS`, ended by a newline."""
+    """List the scenarios by theme in one of `FORMS`, ended by a newline.
+
+    `folder` is where those are that come with the tool.
+    """
     if form == "json":
         listed = [asdict(scenario) for scenario in scenarios]
-        return text_of({"schema": SCHEMA, "command": "scenarios", "scenarios": listed})
-    return paint(_lines(scenarios, width), colour=colour)
+        document = {"schema": SCHEMA, "command": "scenarios", "folder": str(folder)}
+        return text_of({**document, "scenarios": listed})
+    if form == "markdown":
+        return "\n\n".join(_blocks(scenarios)) + "\n"
+    if form == "csv":
+        page = StringIO()
+        writer = csv.writer(page, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows([as_text(asdict(s)[name]) for name in COLUMNS] for s in scenarios)
+        return page.getvalue()
+    return paint(_lines(scenarios, folder, width), colour=colour)
 
 
-def _lines(scenarios: Sequence[Scenario], width: int) -> Iterator[Line]:
+def _blocks(scenarios: Sequence[Scenario]) -> Iterator[str]:
+    """Each theme and a table of its scenarios, as Markdown."""
+    for theme, members in groupby(scenarios, key=lambda scenario: scenario.theme):
+        yield f"### {escape(theme)}"
+        yield table([["scenario", "claim"], *([escape(s.name), _claim(s)] for s in members)], "ll")
+
+
+def _claim(scenario: Scenario) -> str:
+    """The claim as Markdown, and what it replaces."""
+    return escape(" ".join(filter(None, (scenario.claim, _replacing(scenario)))))
+
+
+def _replacing(scenario: Scenario) -> str:
+    """A note on one of the user's that has the name of another."""
+    return f"(in the place of {clean(scenario.replaces)})" if scenario.replaces else ""
+
+
+def _lines(scenarios: Sequence[Scenario], folder: Path, width: int) -> Iterator[Line]:
     names = max((cells(scenario.name) for scenario in scenarios), default=0)
     for theme, members in groupby(scenarios, key=lambda scenario: scenario.theme):
         yield ((theme, "bold"),)
         for scenario in members:
             style = "bold red" if scenario.problem else "dim"
-            first, *rest = wrap(clean(scenario.claim), width - names - 4)
+            room = width - names - 4
+            first, *rest = wrap(clean(scenario.claim), room)
+            rest += wrap(_replacing(scenario), room) if scenario.replaces else []
             yield (("  ", ""), (pad(scenario.name, names), ""), ("  ", ""), (first, style))
             for part in rest:
                 yield ((" " * (names + 4), ""), (part, style))
         yield ()
     yield (("kernelcount scenarios run NAME holds one to its budget; --all, all of them.", ""),)
+    for line in wrap(f"Those that come with kernelcount are in {clean(str(folder))}", width):
+        yield ((line, ""),)
 
 
 # ── those that were run ──────────────────────────────────────────────────────────────────────────
@@ -50,7 +94,8 @@ def part(
 ) -> str:
     """What became of one: its limits that are not kept, with the reasons. `full`: the kept too."""
     lines: list[Line] = [((scenario.name, _style(checked)), (f"   {_counts(checked)}", ""))]
-    lines += [((f"  {line}", "dim"),) for line in wrap(clean(scenario.claim), width - 2)]
+    for text in filter(None, (clean(scenario.claim), _replacing(scenario))):
+        lines += [((f"  {line}", "dim"),) for line in wrap(text, width - 2)]
     for held in checked.held:
         if held.status == "broken" or (held.status == "kept" and full):
             of = _which(held, several=checked.budgets > 1)
@@ -79,10 +124,21 @@ def foot(scenarios: int, checked: Checked, *, width: int = 80, colour: bool = Fa
     return paint(lines, colour=colour)
 
 
-def results(scenarios: Sequence[Scenario], checked: Checked) -> str:
-    """What became of all, as the document of ``check`` with the scenarios that they belong to."""
-    ran = [asdict(scenario) for scenario in scenarios]
-    return text_of({**check.document(checked), "command": "scenarios", "scenarios": ran})
+def results(scenarios: Sequence[Scenario], checked: Checked, form: str) -> str:
+    """What became of all, as ``check`` writes it, with the scenarios that the limits belong to.
+
+    `form` is any of `FORMS` but a table. In CSV it is the limits alone, each with its file.
+    """
+    if form == "csv":
+        return check.render(checked, form=form)
+    if form == "json":
+        ran = [asdict(scenario) for scenario in scenarios]
+        return text_of({**check.document(checked), "command": "scenarios", "scenarios": ran})
+    rows = [["scenario", "limits", "claim"]]
+    for one in scenarios:
+        of_it = tuple(held for held in checked.held if held.file == one.budget)
+        rows.append([escape(one.name), _counts(replace(checked, held=of_it)), _claim(one)])
+    return f"{table(rows, 'lll')}\n\n{check.render(checked, form=form)}"
 
 
 def _which(held: Held, *, several: bool) -> str:

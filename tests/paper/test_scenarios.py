@@ -1,5 +1,6 @@
 """The scenarios, held to their budgets on paper: all that paper can decide is kept."""
 
+import csv
 import json
 from contextlib import contextmanager
 from dataclasses import replace
@@ -91,6 +92,22 @@ def test_what_cannot_be_decided_may_be_allowed(kernelcount, here):
     assert (code, document["command"], document["broken"]) == (0, "scenarios", 0)
     assert [s["name"] for s in document["scenarios"]] == ["profiler_rows"]
     assert [e["limit"] for e in document["budgets"]] == ["kernels", "copies", "fills"]
+
+
+def test_what_was_held_is_written_as_markdown_and_csv(kernelcount, here):
+    run = ("scenarios", "run", "bandwidth", "--device", "paper", "--format")
+    code, text, _ = kernelcount(*run, "markdown")
+    assert code == 3
+    assert text.startswith(
+        "| scenario | limits | claim |\n| --- | --- | --- |\n| bandwidth | 2 kept, 1 skipped | Each"
+    )
+    assert "| undecided | scaled | eager | kernel time needs a GPU |" in text
+    code, text, _ = kernelcount(*run, "csv")
+    rows = list(csv.DictReader(text.splitlines()))
+    assert code == 3
+    assert [(r["limit"], r["status"]) for r in rows] == [
+        ("kernels", "kept"), ("transfers", "kept"), ("kernel_time", "undecided"),
+    ]  # fmt: skip
 
 
 def test_a_broken_budget_is_shown_with_its_place_and_fails(

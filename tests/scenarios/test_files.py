@@ -185,7 +185,7 @@ def test_without_triton_a_kernel_says_so_when_it_is_launched(load):
 def test_two_gpus_are_asked_for_in_clear_words(load, monkeypatch):
     module = load("two_gpus")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    with pytest.raises(NotMeasuredError, match="^needs two GPUs$"):
+    with pytest.raises(NotMeasuredError, match=r"^needs two GPUs$"):
         module.make_inputs()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setenv("WORLD_SIZE", "2")
