@@ -177,7 +177,7 @@ def _file_named(place: str, name: str) -> Path | None:
         hint = (
             f": did you mean {path.with_name(near[0])}?" if near else f" (looked in {Path.cwd()})"
         )
-        if not near and path.parent.name == "scenarios" and (own := _of_the_scenarios(path.stem)):
+        if path.parent.name == "scenarios" and (own := _of_the_scenarios(path.stem)):
             hint = f" here: the one that comes with kernelcount is {own}"
         raise UsageError(f"there is no file {place}{hint}")
     if path.is_dir():

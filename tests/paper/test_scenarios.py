@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -92,6 +93,14 @@ def test_what_cannot_be_decided_may_be_allowed(kernelcount, here):
     assert (code, document["command"], document["broken"]) == (0, "scenarios", 0)
     assert [s["name"] for s in document["scenarios"]] == ["profiler_rows"]
     assert [e["limit"] for e in document["budgets"]] == ["kernels", "copies", "fills"]
+
+
+def test_what_readme_shows_is_what_is_printed(kernelcount, here):
+    run = ("scenarios", "run", "pointwise_chain", "pinned_copy", "--device", "paper")
+    _, out, _ = kernelcount(*run)
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    shown = next(b for b in readme.split("```") if b.startswith("\npointwise_chain   "))
+    assert re.sub(r"torch \S+", "", out) == re.sub(r"torch \S+", "", shown.lstrip("\n"))
 
 
 def test_what_was_held_is_written_as_markdown_and_csv(kernelcount, here):
