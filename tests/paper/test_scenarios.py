@@ -76,7 +76,7 @@ def here(monkeypatch):
 def test_a_run_shows_each_and_says_what_it_skips(kernelcount, here):
     code, out, _ = kernelcount("scenarios", "run", "bandwidth", "vector_add", "--device", "paper")
     assert code == 3
-    assert out.startswith("bandwidth   2 kept, 1 skipped\n  Each level of memory")
+    assert out.startswith("bandwidth   2 kept, 1 skipped\n  Two arrays of 400 MB")
     assert "\nvector_add   4 kept, 3 skipped\n" in out
     assert "vector_add_cuda.py:vector_add: needs a GPU" in out
     total, why = out.splitlines()[-2:]
@@ -108,7 +108,7 @@ def test_what_was_held_is_written_as_markdown_and_csv(kernelcount, here):
     code, text, _ = kernelcount(*run, "markdown")
     assert code == 3
     assert text.startswith(
-        "| scenario | limits | claim |\n| --- | --- | --- |\n| bandwidth | 2 kept, 1 skipped | Each"
+        "| scenario | limits | claim |\n| --- | --- | --- |\n| bandwidth | 2 kept, 1 skipped | Two"
     )
     assert "| undecided | scaled | eager | kernel time needs a GPU |" in text
     code, text, _ = kernelcount(*run, "csv")
