@@ -171,7 +171,7 @@ def _limit(
         "at_least": reading.at_least,
         "low": reading.low if noisy and abs(reading.low) < inf else None,
         "high": reading.high if noisy and reading.high < inf else None,
-        "why": _why(status, reading, outcome),
+        "why": _why(limit.name, status, reading, outcome),
         "basis": outcome.basis,
         "details": _causes(outcome) if status == "broken" else (),
         "places": tuple(_places(outcome)) if status == "broken" else (),
@@ -210,12 +210,18 @@ def _rounded(reading: Reading, digits: int | None) -> Reading:
     return replace(reading, value=value, low=low, high=high)
 
 
-def _why(status: Status, reading: Reading, capture: Capture) -> str:
+_MAY = {"copies": "may copy more than counted", "fills": "may fill more than counted"}
+"""What an open call may do to a count that is none of kernels."""
+
+
+def _why(limit: str, status: Status, reading: Reading, capture: Capture) -> str:
     """A sentence on what is not kept, beyond its figures."""
     if status == "undecided" and not reading.reason:
         if not reading.at_least:
             return "the limit lies within the noise"
-        return next((n.detail for n in capture.notes if n.code == "at-least"), "there may be more")
+        said = next((n.detail for n in capture.notes if n.code == "at-least"), "there may be more")
+        words, _, calls = said.partition(": ")
+        return ": ".join(filter(None, (_MAY.get(limit, words), calls)))
     if status == "broken":
         return next((n.detail for n in capture.notes if n.code in EAGER_CODE), reading.reason)
     return "" if status == "kept" else reading.reason
