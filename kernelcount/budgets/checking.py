@@ -210,18 +210,13 @@ def _rounded(reading: Reading, digits: int | None) -> Reading:
     return replace(reading, value=value, low=low, high=high)
 
 
-_MAY = {"copies": "may copy more than counted", "fills": "may fill more than counted"}
-"""What an open call may do to a count that is none of kernels."""
-
-
 def _why(limit: str, status: Status, reading: Reading, capture: Capture) -> str:
     """A sentence on what is not kept, beyond its figures."""
     if status == "undecided" and not reading.reason:
         if not reading.at_least:
             return "the limit lies within the noise"
         said = next((n.detail for n in capture.notes if n.code == "at-least"), "there may be more")
-        words, _, calls = said.partition(": ")
-        return ": ".join(filter(None, (_MAY.get(limit, words), calls)))
+        return said.replace("launch more kernels", "copy more") if limit == "copies" else said
     if status == "broken":
         return next((n.detail for n in capture.notes if n.code in EAGER_CODE), reading.reason)
     return "" if status == "kept" else reading.reason
