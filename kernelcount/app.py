@@ -458,11 +458,14 @@ def doctor(atlas: Path | None, progress: Callable[[str], None]) -> Diagnosis:
     return examine(atlas, progress)
 
 
-def scenarios(names: Sequence[str]) -> tuple[Scenario, ...]:
-    """The scenarios of these names, all there are where none is named. Raises UsageError."""
+def scenarios(names: Sequence[str]) -> tuple[tuple[Scenario, ...], Path]:
+    """The scenarios of these names, all there are where none is named; and where the tool's are.
+
+    Raises UsageError.
+    """
     from kernelcount import scenarios as those
 
-    return those.choose(names) if names else those.find()
+    return (those.choose(names) if names else those.find()), those.folder()
 
 
 def hold(
@@ -471,10 +474,13 @@ def hold(
     runner: Runner,
     progress: Callable[[str], None],
     options: Options,
-    shown: Callable[[Scenario, Checked], None],
+    shown: Callable[[Scenario, Checked, tuple[str, ...]], None],
     beside: Callable[[Job], OnPaper] | None = None,
 ) -> Checked:
     """Hold scenarios to their budgets, as `check` does; `shown` is told of each as it is known.
+
+    What it is told beside are the user's own faults, with the user's frames: that a limit needs
+    what is not here stands with the limit.
 
     `held` are the budgets of all of them, in order. Raises UsageError as `check` does.
     """
@@ -482,14 +488,17 @@ def hold(
     left = Counter(budget.place.file for budget in held)
     by_file = {scenario.budget: scenario for scenario in chosen}
     parts: dict[str, list[Checked]] = {}
+    faults: dict[str, list[str]] = {}
 
-    def told(part: Checked, _: tuple[str, ...]) -> None:
+    def told(part: Checked, said: tuple[str, ...]) -> None:
         file = next(coming).place.file
         of_file = parts.setdefault(file, [])
         of_file.append(part)
+        why = {held.why.removeprefix("raised ") for held in part.held if held.is_fault}
+        faults.setdefault(file, []).extend(t for t in said if any(w in t for w in why))
         if len(of_file) == left[file]:
             every = tuple(limit for p in of_file for limit in p.held)
-            shown(by_file[file], Checked(every, len(of_file)))
+            shown(by_file[file], Checked(every, len(of_file)), tuple(faults[file]))
 
     return check(held, runner, progress, options, told, beside)
 

@@ -1045,7 +1045,9 @@ class Diagnosis:
 class Scenario:
     """A function and its budget that come with the tool, by their files.
 
-    `claim` is one sentence, which the budget holds; `teaches` is why it is so.
+    `claim` is one sentence, which the budget holds; `teaches` is why it is so. `problem`: why the
+    file cannot be read, which is then the claim too; "" where it can. `replaces`: the function's
+    file of the one of that name that comes with the tool, where this is the user's own; else "".
     """
 
     name: str
@@ -1054,6 +1056,8 @@ class Scenario:
     teaches: str
     function: str
     budget: str
+    problem: str = ""
+    replaces: str = ""
 
 
 Status = Literal["kept", "broken", "undecided"]
@@ -1114,6 +1118,11 @@ class Held:
     basis: Literal["measured", "paper"] | None = None
     code: int = 3
     places: tuple[Place, ...] = ()
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether the user's own code or budget keeps it undecided."""
+        return self.status == "undecided" and self.code != _NOT_MEASURED
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from kernelcount.errors import NotMeasuredError, UsageError
@@ -54,7 +55,15 @@ def find() -> tuple[Scenario, ...]:
     pairs = _pairs(shipped) - mine
     themed += [("More", name) for name in sorted(pairs - {name for _, name in themed})]
     found = [_read(shipped, name, theme) for theme, name in themed if name in pairs]
-    return (*found, *(_read(own, name, "Your own") for name in sorted(mine)))
+    replaced = mine & _pairs(shipped)
+    yours = (_read(own, name, "Your own") for name in sorted(mine))
+    return (
+        *found,
+        *(
+            replace(y, replaces=str(shipped / f"{y.name}.py")) if y.name in replaced else y
+            for y in yours
+        ),
+    )
 
 
 def _pairs(place: Path) -> set[str]:
@@ -63,20 +72,41 @@ def _pairs(place: Path) -> set[str]:
 
 
 def choose(names: Sequence[str]) -> tuple[Scenario, ...]:
-    """Those of these names, in the order given. Raises UsageError with the nearest name."""
+    """Those of these names, in the order given.
+
+    Raises UsageError with each that there is not, and the nearest name or the file it lacks.
+    """
     known = {scenario.name: scenario for scenario in find()}
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f": did you mean {near[0]}?" if near else ""
-            raise UsageError(f"there is no scenario {name}{hint}\nkernelcount scenarios lists them")
-    return tuple(known[name] for name in dict.fromkeys(names))
+    names = list(dict.fromkeys(names))
+    if missing := [_missing(name, list(known)) for name in names if name not in known]:
+        raise UsageError("\n".join([*missing, "kernelcount scenarios lists them"]))
+    return tuple(known[name] for name in names)
+
+
+def _missing(name: str, known: Sequence[str]) -> str:
+    """Why there is no scenario of this name."""
+    for place in (Path("scenarios"), folder()):
+        function, budget, yml = (place / f"{name}{end}" for end in (".py", ".yaml", ".yml"))
+        if function.is_file() and yml.is_file():
+            return f"{name} is no scenario yet: {yml} must be named {budget.name}"
+        if function.is_file():
+            return f"{name} is no scenario yet: {function} has no budget {budget.name} beside it"
+        if budget.is_file():
+            return f"{name} is no scenario yet: {budget} has no function {function.name} beside it"
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"there is no scenario {name}" + (f": did you mean {near[0]}?" if near else "")
 
 
 def _read(place: Path, name: str, theme: str) -> Scenario:
-    """What the file says of itself: the first line of its docstring is the claim."""
-    path = place / f"{name}.py"
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or name
+    """What the file says of itself: the first line of its docstring is the claim.
+
+    One that cannot be read says so in the place of its claim, and hides no other.
+    """
+    path, problem = place / f"{name}.py", ""
+    try:
+        text = ast.get_docstring(ast.parse(path.read_bytes(), path)) or name
+    except (OSError, SyntaxError, ValueError) as error:
+        text = problem = f"{path}{_problem(error)}"
     claim, _, teaches = text.partition("\n")
     return Scenario(
         name=name,
@@ -85,4 +115,14 @@ def _read(place: Path, name: str, theme: str) -> Scenario:
         teaches=" ".join(teaches.split()),
         function=str(path),
         budget=str(path.with_suffix(".yaml")),
+        problem=problem,
     )
+
+
+def _problem(error: OSError | SyntaxError | ValueError) -> str:
+    """What is wrong with a file: ``:2: '(' was never closed``."""
+    if isinstance(error, SyntaxError):
+        line = f":{error.lineno}" if error.lineno else ""
+        return f"{line} cannot be read: {error.msg}"
+    said = error.strerror if isinstance(error, OSError) else str(error)
+    return f" cannot be read: {said}"

@@ -12,13 +12,14 @@ import sys
 import traceback
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kernelcount.errors import UsageError, UserCodeError
+from kernelcount import scenarios
+from kernelcount.errors import NotMeasuredError, UsageError, UserCodeError
 
 _PACKAGE = Path(__file__).resolve().parent
 _MAKERS = ("make_inputs", "get_inputs", "get_init_inputs")
@@ -176,6 +177,8 @@ def _file_named(place: str, name: str) -> Path | None:
         hint = (
             f": did you mean {path.with_name(near[0])}?" if near else f" (looked in {Path.cwd()})"
         )
+        if path.parent.name == "scenarios" and (own := _of_the_scenarios(path.stem)):
+            hint = f" here: the one that comes with kernelcount is {own}"
         raise UsageError(f"there is no file {place}{hint}")
     if path.is_dir():
         raise UsageError(
@@ -217,7 +220,18 @@ def _not_installed(error: ModuleNotFoundError, asked: str | None, shown: str) ->
     top = name.partition(".")[0]
     if top != name and top in sys.modules:
         return f"{who} imports {name}, which the {top} installed here does not have"
+    if neighbour := _of_the_scenarios(name):
+        what = "which is a file of kernelcount's scenarios"
+        return f"{who} imports {name}, {what}: copy {neighbour} beside it"
     return f"{who} imports {name}, which is not installed here: install it for {sys.executable}"
+
+
+def _of_the_scenarios(name: str) -> Path | None:
+    """The file of that name among the scenarios, which a copy of another one of them needs."""
+    with suppress(NotMeasuredError):
+        path = scenarios.folder() / f"{name}.py"
+        return path if path.is_file() else None
+    return None
 
 
 def _import_file(path: Path, shown: str) -> ModuleType:

@@ -290,12 +290,27 @@ class _Session:
         else:
             self.function, self._maker = self.in_hand.function, self.in_hand.maker
             held = self.in_hand.others
-        self.functions: dict[str, Callable[..., Any]] = {
-            name: held.get(name) or self._load(others[name]).function
-            if name in others
-            else self.function
-            for name in names
-        }
+        self.functions: dict[str, Callable[..., Any]] = {}
+        self._lost: dict[str, _Failure] = {}
+        for name in names:
+            if name not in others:
+                self.functions[name] = self.function
+            elif name in held:
+                self.functions[name] = held[name]
+            else:
+                self._import_other(name, others[name], alone=len(names) == 1 or bool(self.in_hand))
+
+    def _import_other(self, name: str, spec: str, *, alone: bool) -> None:
+        """Import a variant's function: one that cannot be imported costs that variant alone."""
+        try:
+            self.functions[name] = self._load(spec).function
+        except KernelcountError as error:
+            if alone:
+                raise
+            cause = error.__cause__ if isinstance(error, UserCodeError) else None
+            own = cause is not None and not isinstance(cause, SystemExit)
+            failure = _failure(cause if own and cause else error, None)
+            self._lost[name] = failure.while_(f"importing {_printable(name)}") if own else failure
 
     def _load(self, spec: str) -> Any:
         from kernelcount import target
@@ -336,6 +351,8 @@ class _Session:
 
     def do(self, step: Step) -> Done:
         """One variant at one size, to its end, whatever that is."""
+        if lost := self._lost.get(step.variant):
+            return lost.done(step)
         subject = self._subject(step)
         if isinstance(subject, _Failure):
             return msgspec.structs.replace(subject.done(step), rest=subject.reason)
@@ -451,7 +468,7 @@ class _Session:
                 if self.in_hand is not None:
                     raise
                 failure = _failure(error, size)
-                if not isinstance(error, UsageError):
+                if not isinstance(error, UsageError | NotMeasuredError):
                     failure = failure.while_("making the inputs")
                 if len(self.job.sizes) <= 1:
                     raise failure.error() from None

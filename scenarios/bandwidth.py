@@ -1,8 +1,8 @@
-"""Each level of memory is faster than the one below: a copy within L2 outruns one from GPU memory.
+"""Two arrays of 400 MB take an H200 some 200 µs: its memory moves about 4 TB in a second.
 
-At a million elements the arrays stay in the L2 cache from call to call, at a hundred million they
-cannot. `kernelcount doctor` measures what this GPU reaches for both, and for products in each
-precision: what a kernel is held against.
+Each level of memory is faster than the one below. At a million elements the arrays stay in the L2
+cache from call to call, at a hundred million they cannot. `kernelcount doctor` measures a copy in
+both on this GPU, and products in each precision: what a kernel is held against.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """A 2048 x 2048 product takes a CPU tens of milliseconds, and a GPU some hundred microseconds.
 
-One multiplication is slower on the GPU; four million results that don't depend on each other are
-not. On the CPU no kernel is launched at all.
+Its four million results don't depend on each other, so that a GPU's thousands of units work at them
+side by side. On the CPU no kernel is launched at all.
 """
 
 import torch

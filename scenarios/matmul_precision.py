@@ -1,8 +1,9 @@
-"""Arithmetic is the first bottleneck, tensor cores its remedy: one kernel, 8 or 15 times faster.
+"""Arithmetic is the first bottleneck, tensor cores its remedy: 7 times faster in TF32, 13 in bf16.
 
 A large product moves little data for what it computes. In float32 it runs on the ordinary units;
 TF32 and bfloat16 run on tensor cores, and round the factors to 10 and to 7 bits. No fusion helps
-here: it is one kernel before and after.
+here: TF32 is one kernel as before, and bfloat16 three, as both factors are cast first. On an H200
+with torch 2.11 a product of 23.6 ms took 3.09 ms and, with the casts, 1.78 ms.
 """
 
 import torch

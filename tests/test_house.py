@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 LAYERS = (
     {"boot", "errors", "model"},
     {"attention", "callers", "details", "fusion", "ledger", "noise", "rates", "roofline"},
-    {"sources"},
+    {"scenarios", "sources"},
     {
         "traces",
         "devices",
@@ -27,7 +27,6 @@ LAYERS = (
         "comparison",
         "verdict",
         "crossover",
-        "scenarios",
         "changed",
     },
     {"contents", "launches", "rules", "settings", "stops", "waiting"},

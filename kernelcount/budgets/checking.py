@@ -126,7 +126,9 @@ def _of(
 
 def _undecided(budget: Budget, error: KernelcountError) -> Iterator[Held]:
     """Every limit of a budget whose target could not be counted."""
-    why = str(error).partition("\n")[0]
+    first, *rest = str(error).splitlines() or [""]
+    # What the user's module raised is told with its frames, and in the last line.
+    why = f"raised {rest[-1]}" if rest and first.startswith(("Traceback", " ")) else first
     for limit in budget.limits or budget.all_limits:
         yield budget.held(
             limit.place, limit.variant, limit.name, "undecided",
@@ -169,7 +171,7 @@ def _limit(
         "at_least": reading.at_least,
         "low": reading.low if noisy and abs(reading.low) < inf else None,
         "high": reading.high if noisy and reading.high < inf else None,
-        "why": _why(status, reading, outcome),
+        "why": _why(limit.name, status, reading, outcome),
         "basis": outcome.basis,
         "details": _causes(outcome) if status == "broken" else (),
         "places": tuple(_places(outcome)) if status == "broken" else (),
@@ -208,12 +210,13 @@ def _rounded(reading: Reading, digits: int | None) -> Reading:
     return replace(reading, value=value, low=low, high=high)
 
 
-def _why(status: Status, reading: Reading, capture: Capture) -> str:
+def _why(limit: str, status: Status, reading: Reading, capture: Capture) -> str:
     """A sentence on what is not kept, beyond its figures."""
     if status == "undecided" and not reading.reason:
         if not reading.at_least:
             return "the limit lies within the noise"
-        return next((n.detail for n in capture.notes if n.code == "at-least"), "there may be more")
+        said = next((n.detail for n in capture.notes if n.code == "at-least"), "there may be more")
+        return said.replace("launch more kernels", "copy more") if limit == "copies" else said
     if status == "broken":
         return next((n.detail for n in capture.notes if n.code in EAGER_CODE), reading.reason)
     return "" if status == "kept" else reading.reason

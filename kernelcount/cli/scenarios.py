@@ -9,11 +9,11 @@ import typer
 
 from kernelcount.cli.options import (
     AllowUndecided,
+    CountForm,
     Device,
     FullLimits,
     Gpu,
     Output,
-    ShortForm,
     Timeout,
 )
 from kernelcount.errors import KernelcountError, UsageError
@@ -35,7 +35,7 @@ def scenarios(
         float, typer.Option("--seconds", metavar="S", help="Time calls for so long.")
     ] = 1.0,
     allow_undecided: AllowUndecided = False,
-    form: ShortForm = "table",
+    form: CountForm = "table",
     output: Output = None,
     full: FullLimits = False,
 ) -> None:
@@ -49,7 +49,7 @@ def scenarios(
         out.check_format(form, render.FORMS)
         app.check_files((), output=output)
         _check(action, names or (), every)
-        chosen = app.scenarios(names or ())
+        chosen, folder = app.scenarios(names or ())
         if action == "run":
             options = checking.Options(
                 device, gpu, timeout, seconds, allow_undecided=allow_undecided
@@ -57,7 +57,7 @@ def scenarios(
             _run(chosen, options, form, output, full)
     except KernelcountError as error:
         out.fail(error, form, "scenarios")
-    text = render.render(chosen, form=form, **out.screen(form, output))
+    text = render.render(chosen, folder, form=form, **out.screen(form, output))
     out.hand_over(text, output, "", 0)
 
 
@@ -83,8 +83,10 @@ def _run(chosen: Any, options: Any, form: str, output: Path | None, full: bool) 
     page, line, pages = out.screen(form, output), out.Status(), []
     budgets = app.budgets([Path(scenario.budget) for scenario in chosen])
 
-    def shown(scenario: Scenario, checked: Checked) -> None:
+    def shown(scenario: Scenario, checked: Checked, faults: tuple[str, ...]) -> None:
         line.clear()
+        for fault in faults:
+            out.tell(fault)
         pages.append(render.part(scenario, checked, full=full, **page))
         if form == "table" and output is None:
             out.write(pages[-1])
@@ -103,8 +105,8 @@ def _run(chosen: Any, options: Any, form: str, output: Path | None, full: bool) 
     finally:
         line.clear()
     end = render.foot(len(chosen), checked, **page)
-    if form == "json":
-        text = render.results(chosen, checked)
+    if form != "table":
+        text = render.results(chosen, checked, form)
     else:
         text = end if output is None else "".join([*pages, end])
     out.hand_over(text, output, "", checked.exit_code)

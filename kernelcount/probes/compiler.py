@@ -24,6 +24,8 @@ _SKIP_LOGGERS = (
 )
 _TRACE_LOGGER = "torch.__trace"  # what TORCH_TRACE writes to files, hundreds of lines a compilation
 _SKIP_TEXT = "skipping cudagraphs due to "
+_ITEM_LOGGER = "torch._dynamo.variables.tensor"
+_ITEM_TEXT = "Graph break from `Tensor.item()`"
 
 
 MODULES = ("torch", "torch._dynamo", "torch._inductor.compile_fx")
@@ -35,6 +37,11 @@ def load() -> None:
     import torch
 
     torch.compiler.reset()
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a warning of Dynamo's is more than that of a graph break, which is told by us."""
+    return not record.getMessage().startswith(_ITEM_TEXT)
 
 
 class CompilerWatch(logging.Handler):
@@ -73,6 +80,7 @@ class CompilerWatch(logging.Handler):
             self._untold.append("whether the recompile limit was reached (its log is off)")
         for name in (_LIMIT_LOGGER, *_SKIP_LOGGERS):
             logging.getLogger(name).addHandler(self)
+        logging.getLogger(_ITEM_LOGGER).addFilter(_is_news)
         try:
             from torch._dynamo.callback import callback_handler
 
@@ -95,6 +103,7 @@ class CompilerWatch(logging.Handler):
         self.broken.__exit__(*exc)
         for name in (_LIMIT_LOGGER, *_SKIP_LOGGERS):
             logging.getLogger(name).removeHandler(self)
+        logging.getLogger(_ITEM_LOGGER).removeFilter(_is_news)
         try:
             from torch._dynamo.callback import callback_handler
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from kernelcount.errors import NotMeasuredError
 from kernelcount.model import Checked, Held, Place
 from kernelcount.render.check import sentence, summary
 from kernelcount.render.findings import Finding, Findings
@@ -33,16 +32,11 @@ def findings(checked: Checked) -> Findings:
                 "" if held.status == "kept" else sentence(held),
                 () if held.status == "kept" else held.details,
                 (Place(held.file, held.line), *places),
-                allowed=checked.allow_undecided and not _is_at_fault(held),
+                allowed=checked.allow_undecided and not held.is_fault,
             )
         )
     notes = "".join(f"; {note.detail}" for note in checked.notes)
     return Findings("check", tuple(every), f"{summary(checked)}{notes}")
-
-
-def _is_at_fault(held: Held) -> bool:
-    """Whether the user's own code or budget keeps a limit undecided."""
-    return held.status == "undecided" and held.code != NotMeasuredError.code
 
 
 def _name(held: Held) -> str:
@@ -63,7 +57,7 @@ def _blocks(checked: Checked) -> Iterator[str]:
     yield f"**{escape(head)}: {escape(summary(checked))}**"
     # What may be undecided is in the sum alone, as it is on paper for all that needs a GPU.
     passed = {"kept", "undecided"} if checked.allow_undecided else {"kept"}
-    bad = [h for h in checked.held if h.status not in passed or _is_at_fault(h)]
+    bad = [h for h in checked.held if h.status not in passed or h.is_fault]
     bad.sort(key=lambda h: h.status)
     if bad:
         yield table([["", "target", "variant", "", "budget"], *_rows(bad)], "lllll")

@@ -152,6 +152,22 @@ def test_a_lower_bound_on_paper_breaks_a_most_reaches_a_least_and_else_decides_n
     assert held.why == "mm may launch more"
 
 
+@pytest.mark.parametrize(
+    ("limit", "why"),
+    [
+        ("kernels", "may launch more kernels than counted: mm"),
+        ("copies", "may copy more than counted: mm"),
+        ("fills", "on paper the fills inside of library calls are not seen"),
+    ],
+)
+def test_what_an_open_call_may_do_is_said_of_what_is_limited(check, limit, why):
+    note = Note("at-least", "may launch more kernels than counted: mm")
+    found = replace(EAGER, basis="paper", paper=replace(ON_PAPER, at_least=True), notes=(note,))
+    text = f"budget: {{eager: {{{limit}: {{max: 2}}}}}}"
+    (held,) = check(text, found, environment=PAPER).held
+    assert (held.status, held.why) == ("undecided", why)
+
+
 def test_transfers_are_compared_as_they_are_shown_or_as_precisely_as_they_are_written(check):
     moved = replace(ON_PAPER, read=8_000_000, written=4_160_000)  # 3.04 arrays
     found = replace(EAGER, basis="paper", paper=moved)

@@ -1,6 +1,8 @@
 """The scenarios, held to their budgets on paper: all that paper can decide is kept."""
 
+import csv
 import json
+import re
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +18,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # torch's own
 OPTIONS = checking.Options(device="paper")
 SLOW = ("gradient_mean.py:loop", "first_call.py:layers")  # held below; the same as small_layers
 WHY_NOT = (
-    "needs a GPU", "may launch more kernels", "on paper", "on a GPU", "Triton", "two GPUs",
-    "looked for", "is compiled",
+    "needs a GPU", "may launch more kernels", "may copy more than counted", "on paper", "on a GPU",
+    "Triton", "two GPUs", "looked for", "is compiled",
 )  # fmt: skip
 
 
@@ -74,7 +76,7 @@ def here(monkeypatch):
 def test_a_run_shows_each_and_says_what_it_skips(kernelcount, here):
     code, out, _ = kernelcount("scenarios", "run", "bandwidth", "vector_add", "--device", "paper")
     assert code == 3
-    assert out.startswith("bandwidth   2 kept, 1 skipped\n  Each level of memory")
+    assert out.startswith("bandwidth   2 kept, 1 skipped\n  Two arrays of 400 MB")
     assert "\nvector_add   4 kept, 3 skipped\n" in out
     assert "vector_add_cuda.py:vector_add: needs a GPU" in out
     total, why = out.splitlines()[-2:]
@@ -93,6 +95,30 @@ def test_what_cannot_be_decided_may_be_allowed(kernelcount, here):
     assert [e["limit"] for e in document["budgets"]] == ["kernels", "copies", "fills"]
 
 
+def test_what_readme_shows_is_what_is_printed(kernelcount, here):
+    run = ("scenarios", "run", "pointwise_chain", "pinned_copy", "--device", "paper")
+    _, out, _ = kernelcount(*run)
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    shown = next(b for b in readme.split("```") if b.startswith("\npointwise_chain   "))
+    assert re.sub(r"torch \S+", "", out) == re.sub(r"torch \S+", "", shown.lstrip("\n"))
+
+
+def test_what_was_held_is_written_as_markdown_and_csv(kernelcount, here):
+    run = ("scenarios", "run", "bandwidth", "--device", "paper", "--format")
+    code, text, _ = kernelcount(*run, "markdown")
+    assert code == 3
+    assert text.startswith(
+        "| scenario | limits | claim |\n| --- | --- | --- |\n| bandwidth | 2 kept, 1 skipped | Two"
+    )
+    assert "| undecided | scaled | eager | kernel time needs a GPU |" in text
+    code, text, _ = kernelcount(*run, "csv")
+    rows = list(csv.DictReader(text.splitlines()))
+    assert code == 3
+    assert [(r["limit"], r["status"]) for r in rows] == [
+        ("kernels", "kept"), ("transfers", "kept"), ("kernel_time", "undecided"),
+    ]  # fmt: skip
+
+
 def test_a_broken_budget_is_shown_with_its_place_and_fails(
     kernelcount, here, monkeypatch, tmp_path
 ):
@@ -105,6 +131,42 @@ def test_a_broken_budget_is_shown_with_its_place_and_fails(
     assert "one   0 kept, 1 broken\n" in out
     assert "    broken   eager: kernels 2, allowed 1" in out
     assert "one.yaml:2" in out.replace("\n             ", "")
+
+
+def test_what_is_the_users_fault_failed_and_costs_one_variant_alone(
+    kernelcount, here, monkeypatch, tmp_path
+):
+    (tmp_path / "one.py").write_text(
+        '"""One kernel.\n\nOr so."""\ndef f(x): return x * 2\ndef g(x): raise ValueError("no")\n'
+    )
+    (tmp_path / "one.yaml").write_text(
+        "- target: one.py:f\n"
+        "  budget: {eager: {kernels: 1}, elsewhere.py:f: {kernels: 1}, compile: {kernels: 1}}\n"
+        "- target: one.py:g\n"
+        "  budget: {eager: {kernels: 1}}\n"
+    )
+    monkeypatch.setattr(scenarios, "folder", lambda: tmp_path)
+    monkeypatch.chdir(tmp_path)
+    code, out, err = kernelcount("scenarios", "run", "--all", "--device", "paper")
+    assert code == 2
+    assert out.startswith("one   2 kept, 2 failed\n")
+    said = " ".join(out.split())
+    assert "failed kernels of elsewhere.py:f: there is no file" in said
+    assert "failed kernels of eager: raised ValueError: no" in said
+    assert out.endswith("2 failed: exit code 2; a function or a budget is at fault\n")
+    assert "elsewhere.py:f: there is no file" in err
+    assert 'one.py", line 5, in g\n' in err
+
+
+def test_a_module_that_raises_is_told_by_its_last_line(kernelcount, here, monkeypatch, tmp_path):
+    (tmp_path / "one.py").write_text('"""One.\n\nTwo."""\ndef f(a:\n')
+    (tmp_path / "one.yaml").write_text("target: one.py:f\nbudget: {eager: {kernels: 1}}\n")
+    monkeypatch.setattr(scenarios, "folder", lambda: tmp_path)
+    monkeypatch.chdir(tmp_path)
+    code, out, err = kernelcount("scenarios", "run", "one", "--device", "paper")
+    assert code == 2
+    assert "kernels of eager: raised SyntaxError: '(' was never closed" in " ".join(out.split())
+    assert 'one.py", line 4\n' in err
 
 
 def test_all_and_names_exclude_each_other(kernelcount):

@@ -28,6 +28,32 @@ def test_graphs_and_compilations_are_counted():
         assert (watch.graphs, watch.compilations) == (1, 1)
 
 
+def test_dynamos_own_words_on_item_are_held_back_while_the_break_is_watched():
+    from torch._dynamo.variables import tensor
+
+    class Seen(logging.Handler):
+        def emit(self, record):
+            seen.append(record.getMessage())
+
+    seen: list[str] = []
+    handler = Seen()
+    tensor.log.addHandler(handler)
+    warn = tensor.TensorVariable._warn_capture_scalar_outputs
+    try:
+        for watched in (True, False):
+            warn.cache_clear()  # it is given once a process
+            torch.compiler.reset()
+            if watched:
+                with CompilerWatch():
+                    compiled(lambda x: x * x.sum().item())(torch.ones(2))
+                assert seen == []
+            else:
+                compiled(lambda x: x * x.sum().item())(torch.ones(2))
+                assert [s.startswith("Graph break from `Tensor.item()`") for s in seen] == [True]
+    finally:
+        tensor.log.removeHandler(handler)
+
+
 def test_a_graph_break_makes_two():
     def broken(x):
         x = x + 1

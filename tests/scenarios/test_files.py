@@ -9,8 +9,8 @@ import pytest
 import torch
 import torch.nn.functional as nnf
 
-from kernelcount import scenarios
-from kernelcount.errors import NotMeasuredError
+from kernelcount import scenarios, target
+from kernelcount.errors import NotMeasuredError, UsageError
 
 FOLDER = scenarios.folder().absolute()
 ALL = scenarios.find()
@@ -129,7 +129,8 @@ def test_the_layers_of_the_first_call_are_the_same_without_a_module(load):
 
 # ── kernels by hand ──────────────────────────────────────────────────────────────────────────────
 
-CUDA = sorted(FOLDER.glob("*_cuda.py"), key=str)
+ALONE = "vector_add_cuda"  # it imports none of its neighbours
+CUDA = sorted((p for p in FOLDER.glob("*_cuda.py") if p.stem != ALONE), key=str)
 
 
 @pytest.mark.parametrize("path", CUDA, ids=lambda p: p.stem)
@@ -140,10 +141,30 @@ def test_cuda_c_is_not_built_at_import(load, path):
     assert all(f"torch::Tensor {name}(" in source.text for _, name in source.functions)
 
 
+def test_the_pattern_for_a_kernel_of_ones_own_works_when_it_is_copied_alone(tmp_path):
+    (tmp_path / "mine.py").write_text((FOLDER / f"{ALONE}.py").read_text())
+    module = target.load(f"{tmp_path / 'mine.py'}:vector_add").module
+    assert module.built.cache_info().currsize == 0  # nothing is built at import
+    given = torch.ones(2, 3, device="meta")
+    assert module.vector_add(given, given).shape == (2, 3)
+
+
+def test_one_that_is_copied_without_its_neighbour_says_where_that_is(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "triton_if_there", raising=False)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if Path(p) != FOLDER])
+    (tmp_path / "mine.py").write_text((FOLDER / "softmax_triton.py").read_text())
+    with pytest.raises(UsageError) as refused:
+        target.load(f"{tmp_path / 'mine.py'}:softmax")
+    assert str(refused.value) == (
+        "mine.py imports triton_if_there, which is a file of kernelcount's scenarios: copy"
+        f" {scenarios.folder() / 'triton_if_there.py'} beside it"
+    )
+
+
 @pytest.mark.skipif(torch.version.cuda is not None, reason="this torch has CUDA")
 def test_without_cuda_a_kernel_says_what_is_missing(load):
     with pytest.raises(NotMeasuredError, match="a torch without CUDA"):
-        load("vector_add_cuda").vector_add(torch.ones(2), torch.ones(2))
+        load("add_relu_cuda").add_relu(torch.ones(4), torch.ones(4))
 
 
 def test_a_tensor_that_is_only_a_shape_is_not_given_to_a_kernel(load):
@@ -164,7 +185,7 @@ def test_without_triton_a_kernel_says_so_when_it_is_launched(load):
 def test_two_gpus_are_asked_for_in_clear_words(load, monkeypatch):
     module = load("two_gpus")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    with pytest.raises(NotMeasuredError, match="two GPUs, and torch sees 1"):
+    with pytest.raises(NotMeasuredError, match=r"^needs two GPUs$"):
         module.make_inputs()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setenv("WORLD_SIZE", "2")
