@@ -38,6 +38,7 @@ from kernelcount.paper import (
     cuda,
     origins,
     pretend,
+    rules,
     whole,
 )
 from kernelcount.paper.cards import Card
@@ -180,6 +181,18 @@ class PretendedGpu:
         """What the last call did, its graphs not lowered yet."""
         return tuple(self._counted)
 
+    def launched(self) -> Counter[object]:
+        """What the last call launched, to compare with another; a graph stands for its kernels."""
+        return _launched(self._counted)
+
+    def lowered(self, noted: Sequence[Call]) -> tuple[Counter[object], int]:
+        """The same with the kernels of each graph, and how many kernels those known are.
+
+        To be called when `prepare` is over. Raises NotMeasuredError where Inductor is not followed.
+        """
+        calls, _ = self._lowered(noted)
+        return _launched(calls), sum(c.cost.kernels for c in calls)
+
     def launches(self, noted: Sequence[Call]) -> bool:
         """Whether any of it would run on the card; to be called when `prepare` is over.
 
@@ -277,6 +290,12 @@ class PretendedGpu:
             yield Note("late-environment", detail)
         for what in self._scene.told:
             yield Note("idle-card", f"the function asks {what}")
+
+
+def _launched(calls: Iterable[Call]) -> Counter[object]:
+    """Names and counts; what launches nothing is left out, and so are bytes."""
+    ran = (c for c in calls if c.graph is not None or c.cost != rules.NOTHING)
+    return Counter((c.name, c.cost, c.graph) for c in ran)
 
 
 def _asked(op: str) -> Note:
