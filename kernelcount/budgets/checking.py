@@ -8,6 +8,7 @@ from math import inf
 from pathlib import Path
 
 from kernelcount import rules
+from kernelcount.budgets import launched
 from kernelcount.budgets.budget import Budget
 from kernelcount.budgets.limits import Limit
 from kernelcount.budgets.locks import Locks
@@ -43,7 +44,10 @@ Shown = Callable[[Checked, tuple[str, ...]], None]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How budgets are checked: what they say themselves of `device` and `gpu` gives way to this."""
+    """How budgets are checked: what they say themselves of `device` and `gpu` gives way to this.
+
+    `listed`: what is launched stands beside a limit that it breaks.
+    """
 
     device: str | None = None
     gpu: str | None = None
@@ -51,6 +55,7 @@ class Options:
     seconds: float = 1.0
     update: bool = False
     allow_undecided: bool = False
+    listed: bool = True
 
 
 def check(budgets: Sequence[Budget], count: Count, options: Options, shown: Shown) -> Checked:
@@ -120,6 +125,9 @@ def _of(
         return [*empty, *_undecided(budget, error)], None, (f"{budget.target}: {error}",)
     held = list(_limits(budget, report))
     held = list(lock.compared(budget, report, held, update=options.update))
+    if options.listed:
+        outcomes = zip(budget.variants, report.runs[0].outcomes, strict=True)
+        held = list(launched.beside(held, dict(outcomes)))
     said = tuple(f"{budget.target}: {text}" for text in said)
     return [*empty, *held], report.environment, said
 
