@@ -232,7 +232,7 @@ class Count(Result):
 
     @property
     def library(self) -> int:
-        """Calls of library ops, on paper."""
+        """Calls of what Inductor does not generate, on paper: all of eager code that launches."""
         paper = self.figures.paper
         return self._count("library", paper.library if paper else None, _ONLY_PAPER)
 

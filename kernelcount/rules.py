@@ -329,7 +329,7 @@ RULES: dict[str, Rule] = {
     "copies": Rule("memcpys of one call", _copies),
     "fills": Rule("memsets of one call", _fills),
     "generated": Rule("kernels that Inductor generates", _generated, modelled=True),
-    "library": Rule("calls of library ops", _library, modelled=True),
+    "library": Rule("calls that launch what Inductor did not generate", _library, modelled=True),
     "transfers": Rule("how often the largest array crosses GPU memory", _transfers, digits=1,
                       modelled=True),
     "bytes": Rule("bytes read and written", _bytes, "bytes", modelled=True),
