@@ -70,6 +70,13 @@ def test_where_all_is_kept_there_is_only_the_sum():
     )
 
 
+def test_what_has_no_limit_is_told_apart_in_the_sum_from_the_limits_of_the_head():
+    empty = Held("b.yaml", 1, "t.py:f", "", "budget", "broken", why="it has no limit")
+    head, *_, total = render(Checked((KEPT, empty), 2, H200), form="table").splitlines()
+    assert head.startswith("2 budgets, 1 limit · ")
+    assert total == "1 kept, 1 broken; 1 of these for want of a limit"
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_no_line_is_wider_than_the_screen(width):
     hostile = Held(
