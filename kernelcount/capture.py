@@ -295,7 +295,10 @@ def _measure_on_paper(
         calls = _until_steady_on_paper(this, gpu, way.function)
         watch.close()
         trial = _without_breaks(this, gpu, way.function, began) if calls.stable else None
-    records, paper, noted, provenance = gpu.counted()
+    try:
+        records, paper, noted, provenance = gpu.counted()
+    except NotMeasuredError as error:
+        return _not_lowered(this, str(error))
     capture = Capture(
         way.variant.name,
         records=records,
@@ -314,6 +317,13 @@ def _measure_on_paper(
     if gpu.values.asked and (state.mutated or state.module_changed):
         notes.append(Note("not-restored", _NOT_RESTORED))
     return _with_context(this, steady, notes)
+
+
+def _not_lowered(this: _Pass, why: str) -> Outcome:
+    """A call whose kernels are not known, with what Dynamo has said of it all the same."""
+    outcome = Unmeasured(this.variant.name, why, Capture(this.variant.name, basis="paper"))
+    steady = _Steady(outcome, stable=True, seen=[], compiled_last=False)
+    return _with_context(this, steady, [*this.subject.notes, *_compile_notes(this, steady)])
 
 
 @dataclass

@@ -27,6 +27,7 @@ from kernelcount.model import (
     Recompilation,
     Report,
     Status,
+    Unmeasured,
 )
 from kernelcount.rules import Counted, Reading
 
@@ -164,11 +165,13 @@ def _limit(
     """One limit, held against what its variant launched."""
     outcome = outcomes[limit.variant]
     more: dict[str, object] = {"bounds": limit.bounds, "unit": limit.rule.unit}
-    if not isinstance(outcome, Capture):
+    seen = outcome if isinstance(outcome, Capture) else outcome.seen
+    if seen is None or not (seen is outcome or limit.rule.of_compiler):
+        assert isinstance(outcome, Unmeasured)
         more |= {"why": outcome.reason, "code": outcome.code}
         return budget.held(limit.place, limit.variant, limit.name, "undecided", **more)
     over = outcomes.get(limit.bounds.over)
-    counted = Counted(outcome, beside, limit.variant == budget.variants[0], over)
+    counted = Counted(seen, beside, limit.variant == budget.variants[0], over)
     reading = _rounded(rules.read(limit.name, counted), limit.digits)
     status = rules.status(reading, limit.bounds)
     noisy = reading.known and not reading.at_least and reading.low < reading.high
@@ -177,10 +180,10 @@ def _limit(
         "at_least": reading.at_least,
         "low": reading.low if noisy and abs(reading.low) < inf else None,
         "high": reading.high if noisy and reading.high < inf else None,
-        "why": _why(status, reading, outcome),
-        "basis": outcome.basis,
-        "details": _causes(outcome) if status == "broken" else (),
-        "places": tuple(_places(outcome)) if status == "broken" else (),
+        "why": _why(status, reading, seen),
+        "basis": seen.basis,
+        "details": _causes(seen) if status == "broken" else (),
+        "places": tuple(_places(seen)) if status == "broken" else (),
     }
     return budget.held(limit.place, limit.variant, limit.name, status, **more)
 

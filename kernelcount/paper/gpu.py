@@ -55,6 +55,13 @@ _READ_BY_TORCH = ("TORCH", "TRITON")
 # Where caches lie, and a pool of processes: they change no count, and torch sets them itself, as
 # soon as a function is decorated (torch/_inductor/runtime/cache_dir_utils.py, async_compile.py).
 _OF_NO_COUNT = frozenset({"TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCH_WARM_POOL"})
+# Inductor lowers all but few ops without it: a scan asks what Triton it is (torch/_inductor/
+# codegen/triton.py), a user's own kernel is made of it.
+_NO_TRITON = "No module named 'triton'"
+_NEEDS_TRITON = (
+    "Inductor asks for Triton to compile this, as for a cumsum, and it is not installed: "
+    "pip install triton (no GPU is needed)"
+)
 # As Dynamo has it where an op fails in a trace.
 _GOT = re.compile(r"^ *Explanation: Dynamo failed .*: got (.*)", re.MULTILINE)
 
@@ -252,11 +259,13 @@ class PretendedGpu:
         import torch
 
         try:
-            with adapter.made_on_the_host():
+            with adapter.made_on_the_host(), adapter.quiet_lowering():
                 return self._compiler.lowered(self.card, noted)
         except KernelcountError:
             raise
         except Exception as error:
+            if _NO_TRITON in str(error):
+                raise NotMeasuredError(_NEEDS_TRITON) from error
             first = next(iter(str(error).strip().splitlines()), "")
             raise NotMeasuredError(
                 f"cannot count on paper with torch {torch.__version__}: Inductor did not lower a "

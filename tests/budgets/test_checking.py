@@ -85,6 +85,17 @@ def test_limits_are_kept_broken_and_undecided(check):
     assert (checked.budgets, checked.exit_code) == (1, 1)
 
 
+def test_what_the_compiler_tells_is_decided_also_where_the_kernels_are_unknown(check):
+    at = (Break("t.py", 7, "f", "print"),)
+    seen = replace(capture("compile"), breaks=at, recompilations=())
+    failed = Unmeasured("compile", "Inductor asks for Triton", seen)
+    limits = "{kernels: 1, graph_breaks: 0, recompiles: 0}"
+    kernels, breaks, recompiles = check(f"budget: {{compile: {limits}}}", failed).held
+    assert (kernels.status, kernels.why) == ("undecided", "Inductor asks for Triton")
+    assert (breaks.status, breaks.actual, breaks.places) == ("broken", 1, (Place("t.py", 7),))
+    assert recompiles.status == "kept"
+
+
 def in_lines(outcome, *lines):
     """The outcome with each of its records of one line."""
     origins = [Source((Origin("x", Place("t.py", line)),)) if line else None for line in lines]
