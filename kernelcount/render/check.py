@@ -276,7 +276,7 @@ def _number(held: Held, value: float | None) -> float | int | None:
 
 COLUMNS = (
     "file", "line", "target", "size", "variant", "limit", "status", "actual", "at_least", "min",
-    "max", "over", "basis", "why",
+    "max", "over", "basis", "why", "low", "high", "details", "column",
 )  # fmt: skip
 _FORMULA = ("=", "+", "-", "@")
 
@@ -287,7 +287,8 @@ def _csv(checked: Checked) -> str:
     writer.writerow(COLUMNS)
     for held in checked.held:
         entry = _entry(held)
-        values = {**entry, **(entry["allowed"] or {})}
+        details = "; ".join(held.details) or None
+        values = {**entry, **(entry["allowed"] or {}), "details": details}
         writer.writerow([_cell(values.get(name)) for name in COLUMNS])
     return page.getvalue()
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -183,6 +184,10 @@ def test_a_spreadsheet_has_a_line_for_each_limit():
         ("kernels", "kept", "2", "2", "2"),
         ("speedup", "undecided", "", "1.3", ""),
     ]
+    assert (rows[0]["column"], rows[0]["details"]) == ("12", "new: triton_poi_fused_gelu_1")
+    timed = replace(KEPT, limit="call_time", actual=5.0, low=4.5, high=5.5, unit="ns")
+    (row,) = csv.DictReader(StringIO(render(Checked((timed,), 1), form="csv")))
+    assert (row["low"], row["high"], row["details"]) == ("4.5", "5.5", "")
 
 
 def test_colours_are_put_on_the_status_alone():
