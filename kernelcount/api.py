@@ -155,7 +155,8 @@ def check(
     keywords.check(device=device, gpu=gpu, seconds=seconds, **asked)
     _check_paths(*paths)
     options = checking.Options(device, gpu, timeout, seconds, update, allow_undecided)
-    return held(app.budgets([Path(p) for p in paths]), options)
+    with keywords.spoken_of():
+        return held(app.budgets([Path(p) for p in paths]), options)
 
 
 def _check_paths(*paths: object) -> None:
@@ -189,6 +190,17 @@ def _counted(
     options: dict[str, Any],
 ) -> tuple[Any, tuple[Count, ...]]:
     """The answer to a job, and each of its outcomes as a result."""
+    with keywords.spoken_of():
+        return _asked(fn, args, kwargs, variants, options)
+
+
+def _asked(
+    fn: Function | str,
+    args: tuple[object, ...],
+    kwargs: Mapping[str, object] | None,
+    variants: tuple[str | Function, ...],
+    options: dict[str, Any],
+) -> tuple[Any, tuple[Count, ...]]:
     if not variants:
         raise UsageError("variants: name at least one, such as 'eager'")
     if isinstance(fn, str):

@@ -59,7 +59,7 @@ agree; two more are for records that the profiler lost.
 """
 
 PAPER_WARM_UPS = 2
-"""Calls on paper before the one that counts: in the second a size that changed becomes dynamic
+"""Calls on paper before those that count: in the second a size that changed becomes dynamic
 (torch._dynamo.config.automatic_dynamic_shapes).
 """
 
@@ -287,15 +287,18 @@ def _measure_on_paper(
     scratch: Path,
     progress: Progress,
 ) -> Outcome:
-    """Count one variant for a GPU that is not there, by a call in which nothing is compiled."""
+    """Count one variant for a GPU that is not there, by a call that launches what another does."""
     began = perf_counter()
     prepared = gpu.prepare(compiles=VARIANTS[way.variant.kind].compiles)
     with CompilerWatch() as watch, calling(subject, way, prepared) as (invocation, state):
         this = _Pass(subject, way.variant, invocation, state, watch, scratch, progress)
-        at_first, compiled = _until_compiled(this, gpu, way.function)
+        calls = _until_steady_on_paper(this, gpu, way.function)
         watch.close()
-        trial = _without_breaks(this, gpu, way.function, began)
-    records, paper, noted, provenance = gpu.counted()
+        trial = _without_breaks(this, gpu, way.function, began) if calls.stable else None
+    try:
+        records, paper, noted, provenance = gpu.counted()
+    except NotMeasuredError as error:
+        return _not_lowered(this, str(error))
     capture = Capture(
         way.variant.name,
         records=records,
@@ -304,22 +307,43 @@ def _measure_on_paper(
         provenance=provenance,
         syncs=gpu.syncs,
     )
-    steady = _Steady(capture, not compiled, [_work_done(capture)], compiled)
+    steady = _compared_on_paper(capture, gpu, calls)
     if trial is not None:
         steady.costs = gpu.costs(trial, watch.broken.breaks or ())
     notes = [*subject.notes, *_compile_notes(this, steady)]
     notes += [note for note in noted if note not in notes]
-    if _is_empty(capture) and not paper.own and gpu.launches(at_first):
+    if _is_empty(capture) and not paper.own and gpu.launches(calls.at_first):
         notes.append(Note("memoised", "repeated calls launch nothing: the result is remembered"))
     if gpu.values.asked and (state.mutated or state.module_changed):
         notes.append(Note("not-restored", _NOT_RESTORED))
     return _with_context(this, steady, notes)
 
 
-def _until_compiled(
+def _not_lowered(this: _Pass, why: str) -> Outcome:
+    """A call whose kernels are not known, with what Dynamo has said of it all the same."""
+    outcome = Unmeasured(this.variant.name, why, Capture(this.variant.name, basis="paper"))
+    steady = _Steady(outcome, stable=True, seen=[], compiled_last=False)
+    return _with_context(this, steady, [*this.subject.notes, *_compile_notes(this, steady)])
+
+
+@dataclass
+class _OnPaper:
+    """How the calls on paper went: what the first noted, and each of those that may be counted.
+
+    `compiled`: whether something was compiled in each of these. `stable`: the last two launch the
+    same ops and graphs, and nothing was compiled in them.
+    """
+
+    at_first: Any
+    noted: list[Any] = field(default_factory=list)
+    compiled: list[bool] = field(default_factory=list)
+    stable: bool = False
+
+
+def _until_steady_on_paper(
     this: _Pass, gpu: PretendedGpu, function: Callable[..., Any]
-) -> tuple[Any, bool]:
-    """Call until nothing is compiled any more; what the first call noted, and whether it still is.
+) -> _OnPaper:
+    """Call until two calls agree and nothing was compiled in them, as where there is a GPU.
 
     The calls but the first, and those that may be counted, are not noted.
     """
@@ -327,18 +351,35 @@ def _until_compiled(
     ends, invocation, state = (module_of(function), given), this.invocation, this.state
     this.progress("on paper, warm-up, call 1")
     gpu.run(partial(invocation, *state.before_call()), ends)
-    at_first = gpu.noted
+    calls = _OnPaper(gpu.noted)
     for call in range(2, PAPER_WARM_UPS + 1):
         this.progress(f"on paper, warm-up, call {call}")
         invocation(*state.before_call())
+    previous: Counter[object] | None = None
     for call in range(PAPER_WARM_UPS + 1, MOST_CALLS + 1):
         this.progress(f"on paper, call {call}")
         before = (this.watch.compilations, this.watch.graphs)
         gpu.run(partial(invocation, *state.before_call()), ends, _not_modelled(this))
-        compiled = (this.watch.compilations, this.watch.graphs) != before
-        if not compiled:
+        calls.noted.append(gpu.noted)
+        calls.compiled.append((this.watch.compilations, this.watch.graphs) != before)
+        launched = None if calls.compiled[-1] else gpu.launched()
+        calls.stable = launched is not None and launched == previous
+        if calls.stable:
             break
-    return at_first, compiled
+        previous = launched
+    return calls
+
+
+def _compared_on_paper(capture: Capture, gpu: PretendedGpu, calls: _OnPaper) -> _Steady:
+    """Whether calls agree; those of other graphs do where Inductor makes the same kernels of them.
+
+    Raises NotMeasuredError where Inductor is not followed.
+    """
+    if calls.stable:
+        return _Steady(capture, stable=True, seen=[], compiled_last=False)
+    lowered = [gpu.lowered(noted) for noted in calls.noted]
+    same = lowered[-1][0] == lowered[-2][0] and not any(calls.compiled[-2:])
+    return _Steady(capture, same, [kernels for _, kernels in lowered], calls.compiled[-1])
 
 
 def _without_breaks(

@@ -113,7 +113,7 @@ def hold(
     names = tuple(count.name for count in counts)
     limits = tuple(limit for limit in asked.limits if limit.variant in names)
     budget = Budget(asked.place, target, Job(target, variants=names), names, limits)
-    options = checking.Options(update=update)
+    options = checking.Options(update=update, listed=False)  # `listing` has all
     with _alone(Path(asked.place.file).parent / lockfile.NAME, needed=update):
         return checking.check([budget], lambda *_: (report, ()), options, lambda *_: None)
 

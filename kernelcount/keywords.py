@@ -6,11 +6,13 @@ Ranges, names and what excludes what are the command line's affair: `app.check_o
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
 
-from kernelcount.errors import UsageError
+from kernelcount.errors import KernelcountError, UsageError, UserCodeError
 
 _LONGEST = 60  # characters of a value in a message
 
@@ -76,6 +78,33 @@ def check(**given: object) -> None:
     for name, value in given.items():
         if not _TAKEN[name].test(value):
             raise UsageError(f"{name}: give {_TAKEN[name].words}, not {shown(value)}")
+
+
+_FLAGS = {"input": "inputs", "inputs": "maker", "no-grad": "no_grad", "eval": "evaluate"}
+"""Flags of the command line that are not called as their keywords are."""
+
+_FLAG = re.compile(
+    r"(?<!\S)--("
+    + "|".join(sorted({*_TAKEN, *_FLAGS} - {"kwargs", "path", "maker"}, key=len, reverse=True))
+    + r")(?![\w-])"
+)
+
+
+def named(text: str) -> str:
+    """What the command line says of its flags, said of the keywords."""
+    return _FLAG.sub(lambda flag: _FLAGS.get(flag[1], flag[1]), text)
+
+
+@contextmanager
+def spoken_of() -> Iterator[None]:
+    """Have errors that are raised inside speak of keywords, whatever the user's own code says."""
+    try:
+        yield
+    except UserCodeError:
+        raise
+    except KernelcountError as error:
+        error.args = (named(str(error)), *error.args[1:])
+        raise
 
 
 def shown(value: object) -> str:

@@ -214,8 +214,8 @@ class Step:
 class Paper:
     """What was worked out for a GPU on which nothing ran; the rest stands in the records.
 
-    `generated`: kernels that Inductor generates; `library`: calls of library ops; `at_least`: one
-    of these may launch more kernels than counted. `read`, `written`, `unit`, `floor` in bytes:
+    `generated`: kernels that Inductor generates; `library`: calls of what it does not; `at_least`:
+    one of these may launch more kernels than counted. `read`, `written`, `unit`, `floor` in bytes:
     `unit` is the largest array that goes in or comes out, `floor` has each read or written once.
     `bandwidth` in bytes a second; `bound_ns`: what the bytes take at least, None where memory is
     not what bounds the call.

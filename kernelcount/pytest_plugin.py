@@ -257,7 +257,8 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     results = sys.modules.get("kernelcount.results")
     if results is None:
         return None
-    counted = [x for x in (left, right) if isinstance(x, results.Whole | results.Ratio)]
+    known = (results.Whole, results.Ratio, results.Names)
+    counted = [x for x in (left, right) if isinstance(x, known)]
     if not counted:
         return None
     from kernelcount import holding

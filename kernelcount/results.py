@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
@@ -75,6 +75,22 @@ class Ratio(float):
 
 
 @sealed
+class Names(dict[str, int]):
+    """Kernels by their names, that know what they are of."""
+
+    __slots__ = ("of",)
+    of: Count
+
+    def __init__(self, names: Mapping[str, int], of: Count) -> None:
+        """How often each ran, of `of`."""
+        super().__init__(names)
+        object.__setattr__(self, "of", of)
+
+    def __reduce__(self) -> tuple[type[dict[str, int]], tuple[dict[str, int]]]:
+        return dict, (dict(self),)
+
+
+@sealed
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
     """What all results have in common.
@@ -85,6 +101,16 @@ class Result:
 
     report: Report
     said: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it holds the same, times included; which exception was raised is left out."""
+        if type(other) is not type(self):
+            return NotImplemented
+        names = [f.name for f in fields(self) if f.compare]
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.environment, self.target))
 
     @property
     def exit_code(self) -> int:
@@ -143,7 +169,7 @@ class Count(Result):
     """
 
     figures: Figures = field(kw_only=True)
-    error: BaseException | None = field(default=None, kw_only=True)
+    error: BaseException | None = field(default=None, kw_only=True, compare=False)
 
     @property
     def name(self) -> str:
@@ -187,7 +213,7 @@ class Count(Result):
         names: Counter[str] = Counter()
         for row in self.rows:
             names[row.name] += row.count if row.activity == "kernel" else 0
-        return dict(+names)
+        return Names(+names, self)
 
     @property
     def kernels(self) -> int:
@@ -232,7 +258,7 @@ class Count(Result):
 
     @property
     def library(self) -> int:
-        """Calls of library ops, on paper."""
+        """Calls of what Inductor does not generate, on paper: all of eager code that launches."""
         paper = self.figures.paper
         return self._count("library", paper.library if paper else None, _ONLY_PAPER)
 

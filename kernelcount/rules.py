@@ -66,6 +66,7 @@ class Rule:
     `measured`: it varies from run to run, so that it has a lower or an upper limit, never a value.
     `of_record`: it stands in the record of a call, so that a record with holes does not tell it.
     `timed`: calls must be timed for it; `modelled`: on a GPU it is read off the count on paper.
+    `of_compiler`: the compiler tells it, also where what it made could not be counted.
     """
 
     summary: str
@@ -76,6 +77,7 @@ class Rule:
     of_record: bool = True
     timed: bool = False
     modelled: bool = False
+    of_compiler: bool = False
 
 
 def status(reading: Reading, bounds: Bounds) -> Status:
@@ -329,14 +331,15 @@ RULES: dict[str, Rule] = {
     "copies": Rule("memcpys of one call", _copies),
     "fills": Rule("memsets of one call", _fills),
     "generated": Rule("kernels that Inductor generates", _generated, modelled=True),
-    "library": Rule("calls of library ops", _library, modelled=True),
+    "library": Rule("calls that launch what Inductor did not generate", _library, modelled=True),
     "transfers": Rule("how often the largest array crosses GPU memory", _transfers, digits=1,
                       modelled=True),
     "bytes": Rule("bytes read and written", _bytes, "bytes", modelled=True),
     "graph_breaks": Rule("breaks in the compiled code",
                          _number_of("breaks", _NOT_COMPILED),
-                         of_record=False),
-    "recompiles": Rule("functions compiled once more", _recompiles, of_record=False),
+                         of_record=False, of_compiler=True),
+    "recompiles": Rule("functions compiled once more", _recompiles, of_record=False,
+                       of_compiler=True),
     "syncs": Rule("waits of the CPU for the GPU", _syncs, of_record=False),
     "peak_memory": Rule("bytes held at the peak, above the inputs", _peak_memory, "bytes",
                         of_record=False, timed=True),

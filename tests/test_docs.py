@@ -1,8 +1,13 @@
 """The documents say what the program does."""
 
 import ast
+import os
 import re
+import subprocess
 from pathlib import Path
+
+import pytest
+import yaml
 
 from kernelcount import model
 
@@ -89,3 +94,37 @@ def test_the_budgets_and_the_lock_file_that_are_shown_are_read(tmp_path, monkeyp
     (entry,) = lockfile.read(Path("kernelcount.lock"))
     assert len(shown) > 1
     assert entry.kernels == (("triton_poi_fused_add_relu_0", 1),)
+
+
+def _steps(workflow: str, job: str) -> dict[str, dict]:
+    text = (ROOT / "docs" / "examples" / workflow).read_text()
+    steps = yaml.safe_load(text)["jobs"][job]["steps"]
+    return {step.get("name", step.get("uses")): step for step in steps}
+
+
+@pytest.mark.parametrize(
+    ("code", "written", "commented"), [(0, 1, 1), (3, 1, 1), (1, 1, 1), (2, 0, 0)]
+)
+def test_a_pull_request_is_told_what_changed_also_where_diff_fails(
+    tmp_path, code, written, commented
+):
+    tools = {
+        "kernelcount": f'[ {written} = 0 ] || echo said > "${{@: -1}}"; exit {code}',
+        "gh": "touch commented",
+    }
+    for name, script in tools.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    script = _steps("kernels-on-paper.yml", "against-base")["Say on the pull request what changed"]
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    environment = {"PATH": path, "RUNNER_TEMP": str(tmp_path), "NUMBER": "1"}
+    shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script["run"]]  # as GitHub's
+    done = subprocess.run(shell, cwd=tmp_path, env=environment, check=False)
+    assert (tmp_path / "commented").exists() == bool(commented)
+    assert (done.returncode == 0) == bool(commented)
+
+
+def test_what_main_has_is_kept_also_where_a_budget_is_broken():
+    steps = _steps("kernels-on-gpu.yml", "budgets")
+    for name in ("Keep what main has now", "actions/cache/save@v4"):
+        assert steps[name]["if"].startswith("always() && ")

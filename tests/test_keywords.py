@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 
 from kernelcount import UsageError, check, compare, count, keywords, read
+from kernelcount.errors import UserCodeError
 
 FUNCTIONS = (count, compare, check, read)
 HAS = [
@@ -106,3 +107,24 @@ def test_what_count_and_compare_take_alike_has_the_same_type_and_default_in_both
     assert differing == {"seconds"}  # count times nothing by itself
     assert one["seconds"].annotation == several["seconds"].annotation
     assert list(one)[:3] == list(several)[:3]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("--device 'papper' is not one of cuda", "device 'papper' is not one of cuda"),
+        ("--input f32[]: give one --input for each", "inputs f32[]: give one inputs for each"),
+        ("--input and --inputs exclude each other", "inputs and maker exclude each other"),
+        ("--backward and --no-grad exclude", "backward and no_grad exclude"),
+        ("--devices, x--device and --device-x", "--devices, x--device and --device-x"),
+    ],
+)
+def test_errors_speak_of_keywords_and_not_of_flags(text, said):
+    with pytest.raises(UsageError) as raised, keywords.spoken_of():
+        raise UsageError(text)
+    assert str(raised.value) == said
+
+
+def test_what_the_users_code_says_stays_as_it_is():
+    with pytest.raises(UserCodeError, match="--device"), keywords.spoken_of():
+        raise UserCodeError("ValueError: --device")

@@ -85,3 +85,12 @@ def test_what_slows_both_down_for_a_while_hides_no_difference():
 def test_series_of_different_lengths_are_no_pairs():
     with pytest.raises(ValueError, match="shorter"):
         noise.differ([1.0] * 9, list(repeat(1.0, 8)))
+
+
+@pytest.mark.parametrize(
+    ("after", "same"), [(100, True), (106.9, True), (107, False), (93.5, True), (93.4, False)]
+)
+def test_times_are_told_apart_from_seven_percent_of_the_shorter_on(after, same):
+    assert noise.same_time(100, after) is same
+    assert noise.same_time(after, 100) is same
+    assert noise.same_time(0, 0)

@@ -78,6 +78,20 @@ def test_a_failed_assertion_shows_the_kernels_and_their_ops(run):
     ])  # fmt: skip
 
 
+def test_a_failed_assertion_about_names_shows_the_kernels_as_well(run):
+    got = run("""
+        def test_count(kernelcount):
+            assert kernelcount(two).kernel_names == {"void add": 2}
+    """)
+    got.assert_outcomes(failed=1)
+    got.stdout.fnmatch_lines([
+        "E       *'void add': 1, 'void relu': 1} == {'void add': 2}",
+        "E         eager, NVIDIA H200 · torch 2.11.0:",
+        "E           1  add",
+        "E           1  relu",
+    ])  # fmt: skip
+
+
 def test_an_unknown_count_fails_whatever_is_asserted(run):
     got = run("""
         @pytest.mark.parametrize("fn", [unknown, bound])

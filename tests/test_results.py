@@ -82,6 +82,18 @@ def test_results_are_frozen_and_survive_copies_and_pickles(add_relu):
     assert type(pickle.loads(pickle.dumps(add_relu[0].kernels))) is int
 
 
+def test_a_result_equals_its_copy_and_no_other(add_relu):
+    first, second = add_relu
+    for value in (add_relu, first):
+        again = pickle.loads(pickle.dumps(value))
+        assert again == value
+        assert hash(again) == hash(value)
+    assert first != second
+    assert first != "eager"
+    assert pickle.loads(pickle.dumps(first.kernel_names)) == first.kernel_names
+    assert type(pickle.loads(pickle.dumps(first.kernel_names))) is dict
+
+
 FIGURES = [
     "kernels", "kernel_names", "kernels_at_least", "copies", "fills", "launches", "graph_launches",
     "generated", "library", "cpu_ops", "transfers", "bytes_read", "bytes_written",

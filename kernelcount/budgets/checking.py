@@ -8,6 +8,7 @@ from math import inf
 from pathlib import Path
 
 from kernelcount import rules
+from kernelcount.budgets import launched
 from kernelcount.budgets.budget import Budget
 from kernelcount.budgets.limits import Limit
 from kernelcount.budgets.locks import Locks
@@ -26,6 +27,7 @@ from kernelcount.model import (
     Recompilation,
     Report,
     Status,
+    Unmeasured,
 )
 from kernelcount.rules import Counted, Reading
 
@@ -43,7 +45,10 @@ Shown = Callable[[Checked, tuple[str, ...]], None]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How budgets are checked: what they say themselves of `device` and `gpu` gives way to this."""
+    """How budgets are checked: what they say themselves of `device` and `gpu` gives way to this.
+
+    `listed`: what is launched stands beside a limit that it breaks.
+    """
 
     device: str | None = None
     gpu: str | None = None
@@ -51,6 +56,7 @@ class Options:
     seconds: float = 1.0
     update: bool = False
     allow_undecided: bool = False
+    listed: bool = True
 
 
 def check(budgets: Sequence[Budget], count: Count, options: Options, shown: Shown) -> Checked:
@@ -120,6 +126,9 @@ def _of(
         return [*empty, *_undecided(budget, error)], None, (f"{budget.target}: {error}",)
     held = list(_limits(budget, report))
     held = list(lock.compared(budget, report, held, update=options.update))
+    if options.listed:
+        outcomes = zip(budget.variants, report.runs[0].outcomes, strict=True)
+        held = list(launched.beside(held, dict(outcomes)))
     said = tuple(f"{budget.target}: {text}" for text in said)
     return [*empty, *held], report.environment, said
 
@@ -158,11 +167,13 @@ def _limit(
     """One limit, held against what its variant launched."""
     outcome = outcomes[limit.variant]
     more: dict[str, object] = {"bounds": limit.bounds, "unit": limit.rule.unit}
-    if not isinstance(outcome, Capture):
+    seen = outcome if isinstance(outcome, Capture) else outcome.seen
+    if seen is None or not (seen is outcome or limit.rule.of_compiler):
+        assert isinstance(outcome, Unmeasured)
         more |= {"why": outcome.reason, "code": outcome.code}
         return budget.held(limit.place, limit.variant, limit.name, "undecided", **more)
     over = outcomes.get(limit.bounds.over)
-    counted = Counted(outcome, beside, limit.variant == budget.variants[0], over)
+    counted = Counted(seen, beside, limit.variant == budget.variants[0], over)
     reading = _rounded(rules.read(limit.name, counted), limit.digits)
     status = rules.status(reading, limit.bounds)
     noisy = reading.known and not reading.at_least and reading.low < reading.high
@@ -171,10 +182,10 @@ def _limit(
         "at_least": reading.at_least,
         "low": reading.low if noisy and abs(reading.low) < inf else None,
         "high": reading.high if noisy and reading.high < inf else None,
-        "why": _why(limit.name, status, reading, outcome),
-        "basis": outcome.basis,
-        "details": _causes(outcome) if status == "broken" else (),
-        "places": tuple(_places(outcome)) if status == "broken" else (),
+        "why": _why(limit.name, status, reading, seen),
+        "basis": seen.basis,
+        "details": _causes(seen) if status == "broken" else (),
+        "places": tuple(_places(seen)) if status == "broken" else (),
     }
     return budget.held(limit.place, limit.variant, limit.name, status, **more)
 

@@ -90,7 +90,7 @@ class _Screen:
         empty = [(b.target, variant) for b in budgets for variant, _ in b.empty]
         self.at = render.screen([*limits, *empty], page["width"], full=full)
         self.colour, self.line = page["colour"], line
-        self.begun = self.rows = False
+        self.begun = self.rows = self.grouped = False
         self.where: Any = None
         self.counts = (len(budgets), sum(len(b.limits) for b in budgets))
 
@@ -110,9 +110,10 @@ class _Screen:
         self.tell(checked, said)
         if not self.begun:
             self._write(render.head(*self.counts, checked.environment, self.at))
-        elif checked.environment not in (None, self.where):
+        elif checked.environment != self.where and (checked.environment or self.grouped):
             self._write(render.elsewhere(checked.environment, self.at))
-        self.where = checked.environment or self.where
+            self.grouped = True
+        self.where = checked.environment if self.grouped else checked.environment or self.where
         rows = list(render.rows(checked.held, self.at))
         self._write(rows)
         self.begun, self.rows = True, self.rows or bool(rows)

@@ -12,6 +12,7 @@ torch that ends the process.
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 import warnings
@@ -379,6 +380,24 @@ def made_on_the_host() -> Iterator[None]:
         return
     with torch.device("cpu"):
         yield
+
+
+@contextmanager
+def quiet_lowering() -> Iterator[None]:
+    """Leave out what Inductor logs of a kernel that it cannot write: the error is told anyway.
+
+    torch/_inductor/scheduler.py, _codegen: "Error in codegen for ", and the whole node.
+    """
+    logger = logging.getLogger("torch._inductor.scheduler")
+
+    def told(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith("Error in codegen for ")
+
+    logger.addFilter(told)
+    try:
+        yield
+    finally:
+        logger.removeFilter(told)
 
 
 def cuda_not_started() -> Any:

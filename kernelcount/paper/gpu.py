@@ -38,6 +38,7 @@ from kernelcount.paper import (
     cuda,
     origins,
     pretend,
+    rules,
     whole,
 )
 from kernelcount.paper.cards import Card
@@ -54,6 +55,13 @@ _READ_BY_TORCH = ("TORCH", "TRITON")
 # Where caches lie, and a pool of processes: they change no count, and torch sets them itself, as
 # soon as a function is decorated (torch/_inductor/runtime/cache_dir_utils.py, async_compile.py).
 _OF_NO_COUNT = frozenset({"TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCH_WARM_POOL"})
+# Inductor lowers all but few ops without it: a scan asks what Triton it is (torch/_inductor/
+# codegen/triton.py), a user's own kernel is made of it.
+_NO_TRITON = "No module named 'triton'"
+_NEEDS_TRITON = (
+    "Inductor asks for Triton to compile this, as for a cumsum, and it is not installed: "
+    "pip install triton (no GPU is needed)"
+)
 # As Dynamo has it where an op fails in a trace.
 _GOT = re.compile(r"^ *Explanation: Dynamo failed .*: got (.*)", re.MULTILINE)
 
@@ -180,6 +188,18 @@ class PretendedGpu:
         """What the last call did, its graphs not lowered yet."""
         return tuple(self._counted)
 
+    def launched(self) -> Counter[object]:
+        """What the last call launched, to compare with another; a graph stands for its kernels."""
+        return _launched(self._counted)
+
+    def lowered(self, noted: Sequence[Call]) -> tuple[Counter[object], int]:
+        """The same with the kernels of each graph, and how many kernels those known are.
+
+        To be called when `prepare` is over. Raises NotMeasuredError where Inductor is not followed.
+        """
+        calls, _ = self._lowered(noted)
+        return _launched(calls), sum(c.cost.kernels for c in calls)
+
     def launches(self, noted: Sequence[Call]) -> bool:
         """Whether any of it would run on the card; to be called when `prepare` is over.
 
@@ -239,11 +259,13 @@ class PretendedGpu:
         import torch
 
         try:
-            with adapter.made_on_the_host():
+            with adapter.made_on_the_host(), adapter.quiet_lowering():
                 return self._compiler.lowered(self.card, noted)
         except KernelcountError:
             raise
         except Exception as error:
+            if _NO_TRITON in str(error):
+                raise NotMeasuredError(_NEEDS_TRITON) from error
             first = next(iter(str(error).strip().splitlines()), "")
             raise NotMeasuredError(
                 f"cannot count on paper with torch {torch.__version__}: Inductor did not lower a "
@@ -277,6 +299,12 @@ class PretendedGpu:
             yield Note("late-environment", detail)
         for what in self._scene.told:
             yield Note("idle-card", f"the function asks {what}")
+
+
+def _launched(calls: Iterable[Call]) -> Counter[object]:
+    """Names and counts; what launches nothing is left out, and so are bytes."""
+    ran = (c for c in calls if c.graph is not None or c.cost != rules.NOTHING)
+    return Counter((c.name, c.cost, c.graph) for c in ran)
 
 
 def _asked(op: str) -> Note:

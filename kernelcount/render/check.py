@@ -103,10 +103,12 @@ def sentence(held: Held) -> str:
 
 
 def summary(checked: Checked) -> str:
-    """How many are kept, broken and undecided."""
-    return ", ".join(f"{checked.count(status)} {status}" for status in ("kept", "broken")) + (
-        f", {undecided} undecided" if (undecided := checked.count("undecided")) else ""
-    )
+    """How many are kept, broken and undecided, and how many of these are about no limit at all."""
+    said = ", ".join(f"{checked.count(status)} {status}" for status in ("kept", "broken"))
+    if undecided := checked.count("undecided"):
+        said += f", {undecided} undecided"
+    without = sum(held.limit == "budget" for held in checked.held)
+    return f"{said}; {without} of these for want of a limit" if without else said
 
 
 # ── on a screen ──────────────────────────────────────────────────────────────────────────────────
@@ -143,9 +145,10 @@ def head(budgets: int, limits: int, environment: Environment | None, at: Screen)
     return [*(((line, "bold"),) for line in wrap(said, at.width)), ()]
 
 
-def elsewhere(environment: Environment, at: Screen) -> list[Line]:
+def elsewhere(environment: Environment | None, at: Screen) -> list[Line]:
     """Where those that follow are checked, which is not where those before them were."""
-    return [((line, "bold"),) for line in wrap(setting(environment), at.width)]
+    said = setting(environment) if environment else "counted nowhere"
+    return [((line, "bold"),) for line in wrap(said, at.width)]
 
 
 def rows(held: Sequence[Held], at: Screen) -> Iterator[Line]:
@@ -273,7 +276,7 @@ def _number(held: Held, value: float | None) -> float | int | None:
 
 COLUMNS = (
     "file", "line", "target", "size", "variant", "limit", "status", "actual", "at_least", "min",
-    "max", "over", "basis", "why",
+    "max", "over", "basis", "why", "low", "high", "details", "column",
 )  # fmt: skip
 _FORMULA = ("=", "+", "-", "@")
 
@@ -284,7 +287,8 @@ def _csv(checked: Checked) -> str:
     writer.writerow(COLUMNS)
     for held in checked.held:
         entry = _entry(held)
-        values = {**entry, **(entry["allowed"] or {})}
+        details = "; ".join(held.details) or None
+        values = {**entry, **(entry["allowed"] or {}), "details": details}
         writer.writerow([_cell(values.get(name)) for name in COLUMNS])
     return page.getvalue()
 

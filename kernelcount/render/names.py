@@ -26,6 +26,10 @@ _PLUMBING = re.compile(r"std::array<|.*ListMetadata<|.*::Params$|.*\*$|unsigned 
 # A lambda and its call operator, as the demanglers of GCC, Clang and NVCC write them.
 _LAMBDA = re.compile(r"\{lambda|\[lambda|'lambda|\$_|operator\W")
 
+# What names of functions and types are made of outside of brackets, of which the closing ones are
+# left. What holds anything else, as ``step 1::add-kernel``, is no name of C++ but somebody's own.
+_OUTSIDE = re.compile(r"(?:[a-zA-Z_~$][\w$]*|[\s*&.'>)}\]])*")
+
 # PyTorch wraps the functor that matters in these before it reaches the kernel.
 _WRAPPERS = ("gpu_kernel_impl", "gpu_kernel_impl_nocast", "func_wrapper_t")
 
@@ -37,12 +41,32 @@ def short_name(name: str) -> str:
     """Name the function with its telling template arguments; `name` itself where in doubt."""
     if not any(mark in name for mark in ("::", "<", "(")) or not _balanced(name):
         return name
+    if not _is_cpp(name):
+        return name
     return _shorten(name, _DEPTH) or name
 
 
 def short_label(label: str) -> str:
     """Name an op without the namespace that every op of PyTorch itself has."""
     return label.removeprefix("aten::")
+
+
+def _is_cpp(name: str) -> bool:
+    """Whether all that stands outside of brackets may be in the name of a function of C++.
+
+    With the type that it gives before it, its parameters are there as well.
+    """
+    for part in _split(name, "::"):
+        if _LAMBDA.match(part):
+            return True
+        outside = "".join(
+            c for c, (_, depth) in zip(part, _depths(part), strict=True) if depth == 0
+        )
+        if not part or not _OUTSIDE.fullmatch(outside):
+            return False
+        if " " in outside.strip() and "(" not in name:
+            return False
+    return True
 
 
 def _shorten(text: str, depth: int) -> str:

@@ -7,7 +7,7 @@ import pytest
 from render.samples import CPU, FUSED, H200, capture, run_report
 
 from kernelcount import app
-from kernelcount.budgets import checking, locks
+from kernelcount.budgets import checking, launched, locks
 from kernelcount.budgets import files as budgets
 from kernelcount.budgets.checking import Options
 from kernelcount.budgets.lockfile import Entry
@@ -83,6 +83,50 @@ def test_limits_are_kept_broken_and_undecided(check):
     assert (broken.actual, broken.bounds.exact, broken.basis) == (2, 1, "measured")
     assert checked.environment == H200
     assert (checked.budgets, checked.exit_code) == (1, 1)
+
+
+def test_what_the_compiler_tells_is_decided_also_where_the_kernels_are_unknown(check):
+    at = (Break("t.py", 7, "f", "print"),)
+    seen = replace(capture("compile"), breaks=at, recompilations=())
+    failed = Unmeasured("compile", "Inductor asks for Triton", seen)
+    limits = "{kernels: 1, graph_breaks: 0, recompiles: 0}"
+    kernels, breaks, recompiles = check(f"budget: {{compile: {limits}}}", failed).held
+    assert (kernels.status, kernels.why) == ("undecided", "Inductor asks for Triton")
+    assert (breaks.status, breaks.actual, breaks.places) == ("broken", 1, (Place("t.py", 7),))
+    assert recompiles.status == "kept"
+
+
+def in_lines(outcome, *lines):
+    """The outcome with each of its records of one line."""
+    origins = [Source((Origin("x", Place("t.py", line)),)) if line else None for line in lines]
+    return replace(outcome, provenance=Provenance(tuple(origins)))
+
+
+def test_a_broken_count_names_the_kernels_and_their_lines_where_no_lock_says_what_changed(check):
+    limits = "{kernels: 1, copies: 0, launches: 2}"
+    copied = capture(
+        "eager", ("add", "kernel", "add", 9), ("relu", "kernel", "relu", 9), ("c", "copy", None, 9)
+    )
+    checked = check(f"budget: {{eager: {limits}}}", in_lines(copied, 5, 7, None))
+    kernels, copies, launches = checked.held
+    assert kernels.details == ("1 add    t.py:5", "1 relu   t.py:7")
+    assert kernels.places == (Place("t.py", 5), Place("t.py", 7))
+    assert copies.details == ("1 copy",)
+    assert copies.places == ()
+    assert (launches.status, launches.details, launches.places) == ("kept", (), ())
+
+
+def test_of_many_kernels_so_many_are_named_as_a_pipeline_shows(check):
+    many = capture("eager", *((f"k{i}", "kernel", f"k{i}", 9) for i in range(12)))
+    (kernels,) = check("budget: {eager: {kernels: 1}}", in_lines(many, *range(1, 13))).held
+    assert len(kernels.places) == launched.MOST
+    assert kernels.details[-2:] == ("1 k8   t.py:9", "and 3 more")
+
+
+def test_what_is_no_count_of_the_record_lists_no_kernels(check):
+    timed = replace(EAGER, peak_memory=100)
+    (memory,) = check("budget: {eager: {peak_memory: 1}}", in_lines(timed, 5, 7)).held
+    assert (memory.status, memory.details) == ("broken", ())
 
 
 def test_what_is_unknown_is_undecided_with_its_reason_and_exit_code(check):

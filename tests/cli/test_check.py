@@ -136,6 +136,27 @@ def test_where_another_budget_is_checked_elsewhere_it_is_said(check, monkeypatch
     )
 
 
+def test_what_is_counted_nowhere_stands_in_no_group_of_another_budget(check, monkeypatch):
+    def run(job, progress, companion=None, *, background=None):
+        from render.samples import capture
+
+        here = Environment(f"NVIDIA {job.gpu}", "cuda", "2.11.0")
+        eager = capture("eager", ("add", "kernel", "add", 1), environment=here)
+        return runners.Results(job, {0: eager}, {}, here)
+
+    monkeypatch.setattr(warm, "in_fork", run)
+    one = "- {target: 'users.py:f', gpu: H100, budget: {eager: {kernels: 1}}}\n"
+    other, none = one.replace("H100", "A100"), "- {target: 'users.py:f', budget: {}}\n"
+    _, out, _ = check(one + other + none + other)
+    lines = [line for line in out.splitlines() if not line.startswith(" " * 4)]
+    assert [line[:16] for line in lines[2:6]] == [
+        "NVIDIA A100 · to",
+        "counted nowhere",
+        "  broken     f  ",
+        "NVIDIA A100 · to",
+    ]
+
+
 def test_calls_are_timed_for_a_limit_on_a_time_and_not_otherwise(check):
     text = "budget: {eager: {call_time: {max: 10 s}, max_error: {max: 1}}}"
     code, out, _ = check(text, "--seconds", "0.05", "--format", "json")

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -68,6 +69,13 @@ def test_where_all_is_kept_there_is_only_the_sum():
     assert render(Checked((KEPT,), 1, H200), form="table") == (
         "1 budget, 1 limit · NVIDIA H200 · torch 2.11.0\n\n1 kept, 0 broken\n"
     )
+
+
+def test_what_has_no_limit_is_told_apart_in_the_sum_from_the_limits_of_the_head():
+    empty = Held("b.yaml", 1, "t.py:f", "", "budget", "broken", why="it has no limit")
+    head, *_, total = render(Checked((KEPT, empty), 2, H200), form="table").splitlines()
+    assert head.startswith("2 budgets, 1 limit · ")
+    assert total == "1 kept, 1 broken; 1 of these for want of a limit"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
@@ -176,6 +184,10 @@ def test_a_spreadsheet_has_a_line_for_each_limit():
         ("kernels", "kept", "2", "2", "2"),
         ("speedup", "undecided", "", "1.3", ""),
     ]
+    assert (rows[0]["column"], rows[0]["details"]) == ("12", "new: triton_poi_fused_gelu_1")
+    timed = replace(KEPT, limit="call_time", actual=5.0, low=4.5, high=5.5, unit="ns")
+    (row,) = csv.DictReader(StringIO(render(Checked((timed,), 1), form="csv")))
+    assert (row["low"], row["high"], row["details"]) == ("4.5", "5.5", "")
 
 
 def test_colours_are_put_on_the_status_alone():

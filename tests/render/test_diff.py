@@ -10,7 +10,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from kernelcount.render.diff import FORMS, render
+from kernelcount.model import Allowance, Decision
+from kernelcount.render.diff import FORMS, render, said
 
 from . import diffs
 from .junit_schema import faults
@@ -382,3 +383,13 @@ def test_a_new_graph_break_is_said_and_annotated_at_its_line():
     assert "0 before, +0 allowed%0Anew: graph break at model.py:6 (print)%0Anew: " in annotation
     (variant,) = json.loads(render(diffs.broken_graph(), form="json"))["variants"]
     assert [(b["line"], b["reason"]) for b in variant["breaks"]] == [(6, "print")]
+
+
+@pytest.mark.parametrize(
+    ("after", "more"),
+    [(130, "30 %"), (107, "7 %"), (106.9, "6.9 %"), (105.02, "5.02 %"), (105, "5 %")],
+)
+def test_what_grew_has_as_many_digits_as_tell_it_from_what_is_allowed_or_noise(after, more):
+    allowance = Allowance("slowdown", 0.05, relative=True, text="5%")
+    decision = Decision(allowance, "eager", "kernel_time", "broken", 100, after)
+    assert f", {more} more, 5% allowed" in said.decided(decision)

@@ -105,7 +105,7 @@ def test_no_name_from_a_trace_becomes_markup_html_or_a_command():
 | \\u2066reverse\\u202e <code>\\u202eesrever\\u2066</code> | 1 | 1 µs |
 | \\x00 lun ,m13\\x9b ,riap � flah <code>half � pair, \\x9b31m, nul \\x00</code> | 1 | 1 µs |
 | <code>核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核核</code> | 1 | 1 µs |
-| )1(KNILREPYH= <code>=HYPERLINK</code> | 1 | 1 µs |
+| )1(KNILREPYH= <code>=HYPERLINK(1)</code> | 1 | 1 µs |
 | <code>xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx</code> | 1 | 1 µs |
 | <code>\\x1b[31mred\\x1b[0m</code> | 1 | 1 µs |
 | <code>a\|b\`c\`\|</code> | 1 | 1 µs |

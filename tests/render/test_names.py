@@ -73,3 +73,10 @@ def test_a_hostile_name_is_shortened_in_no_time():
 def test_a_label_loses_the_namespace_of_pytorch_alone():
     assert short_label("aten::add") == "add"
     assert short_label("mylib::add") == "mylib::add"
+
+
+@pytest.mark.parametrize(
+    "name", ["step 1::add", "model::layer-1", "::error::x", "a::b=c", "layer::add kernel", "x::"]
+)
+def test_a_name_with_colons_that_is_none_of_cpp_stays_as_it_is(name):
+    assert short_name(name) == name

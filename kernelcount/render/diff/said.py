@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import isclose
 from pathlib import PurePath
 
 from kernelcount.model import Break, Change, Decision, Diff, Pair, Place
@@ -169,9 +170,16 @@ def decided(decision: Decision) -> str:
 
 
 def _grown(decision: Decision) -> str:
+    """By how much, in as many digits as tell it from what is allowed, and from what may be noise.
+
+    Three are enough for what is measured in nanoseconds.
+    """
     if not decision.allowance.relative or not decision.before or decision.after is None:
         return ""
-    return f"{percent(decision.after / decision.before - 1)} more, "
+    share = decision.after / decision.before - 1
+    ends = [end for end in (decision.allowance.amount, SAME_TIME) if not isclose(end, share)]
+    digits = (d for d in range(3) if percent(share, d) not in (percent(end, d) for end in ends))
+    return f"{percent(share, next(digits, 3))} more, "
 
 
 def findings(diff: Diff) -> Findings:
