@@ -10,7 +10,7 @@ from kernelcount.paper.adapter import unique_id
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call
 from kernelcount.paper.places import is_on
-from kernelcount.paper.rules import distinct_bytes
+from kernelcount.paper.overlap import distinct_bytes
 from kernelcount.paper.steps import leaves
 
 

@@ -149,6 +149,7 @@ def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:
         op,
         read=[t for t in op.read if is_on(t, on_gpu)],
         written=[t for t in op.written if is_on(t, on_gpu)],
+        out=[t for t in op.out if is_on(t, on_gpu)],
     )
     read, written = traffic(ours)
     done = flops.of(op, cards.CARDS[card])
