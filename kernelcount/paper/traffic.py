@@ -34,7 +34,7 @@ def traffic(op: Op) -> tuple[int, int]:
     written = bytes_together(op.written)
     if op.name.endswith("_like") or op.name.startswith("new_"):
         return 0, written
-    read = _looked_at(op)
+    read = looked_at(op)
     if op.name in _TAKES and read:
         place, part = _TAKES[op.name](op)
         others = bytes_together([*read[:place], *read[place + 1 :]])
@@ -42,7 +42,7 @@ def traffic(op: Op) -> tuple[int, int]:
     return bytes_together(read), written
 
 
-def _looked_at(op: Op) -> list[Tensor]:
+def looked_at(op: Op) -> list[Tensor]:
     """The operands whose elements count, in order."""
     times_zero = op.name.removesuffix("_") in _ADDED_TO and argument(op, 3, "beta", 1) == 0
     read = list(op.read)
@@ -102,7 +102,7 @@ _ADDS = frozenset({"scatter_add", "scatter_reduce", "index_add"})
 
 def _put(op: Op, name: str) -> tuple[int, int]:
     """Bytes of an op that writes some elements of an array, by how many it is given indices."""
-    target, *others = _looked_at(op)
+    target, *others = looked_at(op)
     whole, size = distinct_bytes(target), int(target.element_size())
     part = min(_indexed(op, name) * size, whole)
     adds = name in _ADDS or bool(name.endswith(("put", "impl")) and argument(op, 3, "accumulate"))
