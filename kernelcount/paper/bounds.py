@@ -29,21 +29,24 @@ class Ends:
         self._given = _by_memory(leaves(given))
         held = _by_memory([*_of_modules(given), *reached])
         self._held = {key: every for key, every in held.items() if key not in self._given}
-        known = self._known()
-        self._versions = {key: _versions(every) for key, every in known.items()}
-        self._gradients = [(t, t.grad, _versions([t.grad])) for t in _leaves_of(known)]
+        self._known = self._given | self._held
+        self._versions = {key: _versions(every) for key, every in self._known.items()}
+        self._gradients = [(t, t.grad, _versions([t.grad])) for t in _leaves_of(self._known)]
         self._read: set[int] = set()
+        self._written: set[int] = set()
         self._overwritten: set[int] = set()
 
     def met(self, op: rules.Op) -> None:
-        """An op runs in the call: what is held, and was not written over by then, it may read."""
-        held = [t for t in (*op.read, *op.written) if is_on(t) and unique_id(t) in self._held]
-        if not held or rules.cost(op) == rules.NOTHING:
+        """An op runs in the call: what it changes, and what it reads and was not written over."""
+        near = [t for t in (*op.read, *op.written) if is_on(t) and unique_id(t) in self._known]
+        if not near or rules.cost(op) == rules.NOTHING:
             return
         read = {unique_id(t) for t in looked_at(op) if is_on(t)}
         self._read |= (read & self._held.keys()) - self._overwritten
-        for tensor in op.written:
-            key = unique_id(tensor) if is_on(tensor) else None
+        for tensor in filter(is_on, op.written):
+            key = unique_id(tensor)
+            # The optimizers' ops on lists of tensors do not count as a version of each.
+            self._written |= {key} & self._known.keys()
             if key in self._held and key not in self._read:
                 whole = bytes_together(self._held[key])
                 self._overwritten |= {key} if distinct_bytes(tensor) >= whole else set()
@@ -54,11 +57,10 @@ class Ends:
         A result that shares an input's memory is written only where the call changed the input.
         A gradient that the call leaves at what it was given, or at what it holds, is an output.
         """
-        known = self._known()
         made = _by_memory(_parts(result))
-        fresh = {key: every for key, every in made.items() if key not in known}
+        fresh = {key: every for key, every in made.items() if key not in self._known}
         arrays = [every for part in (self._given, fresh) for every in part.values()]
-        changed = {k: v for k, v in known.items() if _versions(v) != self._versions[k]}
+        changed = {key: self._known[key] for key in self._known if self._is_changed(key)}
         read, left = self._given | {k: self._held[k] for k in self._read}, fresh | changed
         for tensor, old, version in self._gradients:
             now = tensor.grad
@@ -69,8 +71,8 @@ class Ends:
         largest = max((distinct_bytes(t) for every in arrays for t in every), default=0)
         return largest, sum(map(bytes_together, (*read.values(), *left.values())))
 
-    def _known(self) -> dict[int, list[Any]]:
-        return self._given | self._held
+    def _is_changed(self, key: int) -> bool:
+        return key in self._written or _versions(self._known[key]) != self._versions[key]
 
 
 def _by_memory(values: Iterable[Any]) -> dict[int, list[Any]]:

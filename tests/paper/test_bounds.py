@@ -93,6 +93,14 @@ def test_gradients_that_a_call_leaves_are_written_and_read_where_they_are_added_
     assert again.floor(None) == (400, 3 * 400)
 
 
+def test_what_an_optimizer_steps_is_written_though_it_is_of_no_newer_version():
+    weight, gradient = on_gpu(100), on_gpu(100)
+    lists = ([weight], [gradient])
+    ends = Ends([gradient], [weight])
+    ends.met(Op("_foreach_add_", "aten", lists, {}, [weight, gradient], [weight]))
+    assert ends.floor(None) == (400, 3 * 400)
+
+
 PROGRAM = """
 import pytest
 import torch

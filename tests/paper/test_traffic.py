@@ -164,6 +164,12 @@ MEASURED = {
     "a sum times nothing": (lambda x: torch.addmm(x, x + 1, x + 2, beta=0), 4, 3),
     "a sum in place times nothing": (lambda x: x.addmm_(x + 1, x + 2, beta=0), 4, 3),
     "a sum": (lambda x: torch.addmm(x, x + 1, x + 2), 5, 3),
+    "rows by their root, which is kept": (
+        lambda x: F.rms_norm(x.view(2048, 2), (2,)), 1, 1 + 0.5
+    ),
+    "rows of halves by their root": (
+        lambda x: F.rms_norm(x.view(torch.float16).view(1024, 8), (8,)), 1, 1 + 0.25
+    ),
     "drawn anew": (lambda x: x.exponential_(), 0, 1),
     "many copied": (lambda x: torch._foreach_copy_([x], [x + 1]), 2, 2),
     "many emptied": (lambda x: torch._foreach_zero_([x]), 0, 1),
@@ -186,3 +192,16 @@ def test_a_place_in_memory_is_read_once_by_an_op_and_only_where_it_counts(name):
     whole = 64 * 64 * 4
     found = sum(r for r, _ in moved) / whole, sum(w for _, w in moved) / whole
     assert found == pytest.approx((read, written), rel=0.02)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_gradient_of_rms_norm_reads_the_root_that_is_kept_of_each_row():
+    gpu = of_card(None)
+    with gpu.prepare():
+        x = torch.empty(64, 4, device="cuda", requires_grad=True)
+        seed = torch.empty(64, 4, device="cuda")
+        gpu.run(lambda: F.rms_norm(x, (4,)).backward(seed), [x])
+        backward = next(c for c in gpu.noted if c.name == "aten::_fused_rms_norm_backward")
+    assert (backward.read, backward.written) == (2 * 1024 + 256, 1024)
+    made = torch.ops.aten._fused_rms_norm.default(torch.ones(64, 4), [4], None, None)
+    assert [t.numel() for t in made] == [256, 64]
