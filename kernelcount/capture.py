@@ -162,6 +162,11 @@ class Invocation:
             raise NotMeasuredError("--backward: nothing that the function returns requires grad")
         torch.autograd.backward(outputs, [self._ones(t) for t in outputs])
 
+    @property
+    def seeds(self) -> list[Any]:
+        """The gradients with which calls so far went backward."""
+        return list(self._seeds.values())
+
     def _ones(self, output: Any) -> Any:
         """Ones like the output, made in the warm-up, so that no profile holds their making."""
         import torch
@@ -359,7 +364,8 @@ def _until_steady_on_paper(
     for call in range(PAPER_WARM_UPS + 1, MOST_CALLS + 1):
         this.progress(f"on paper, call {call}")
         before = (this.watch.compilations, this.watch.graphs)
-        gpu.run(partial(invocation, *state.before_call()), ends, _not_modelled(this))
+        reached = [*state.reached, *invocation.seeds]
+        gpu.run(partial(invocation, *state.before_call()), ends, _not_modelled(this), reached)
         calls.noted.append(gpu.noted)
         calls.compiled.append((this.watch.compilations, this.watch.graphs) != before)
         launched = None if calls.compiled[-1] else gpu.launched()

@@ -51,6 +51,7 @@ _NAMED = re.compile(r"(?:([^\W\d]\w*)\s*=)?\s*(.*)", re.DOTALL)
 _TENSOR = re.compile(r"(\w+)\s*\[(.*)\]\s*(?:<\s*(.+))?", re.DOTALL)
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _EXAMPLES = {
     "bool": "True",
@@ -246,6 +247,32 @@ def build(
     if signature is not None:
         _check_fit(f"{source} gives", _shown(function, signature), signature, arguments, remedy)
     return arguments
+
+
+def heeds_size(
+    function: Callable[..., Any], options: InputOptions, maker: Callable[..., Any] | None = None
+) -> bool:
+    """Whether `build` looks at the size: a spec has an N, a maker takes one, or one is generated.
+
+    Of a maker that takes it, it is not known what it makes of it.
+    """
+    signature = _signature(function)
+    specs = [parse_spec(text) for text in options.specs]
+    if any(power for spec in specs for _, power in spec.shape):
+        return True
+    if maker is not None and not specs and takes_something(function):
+        taken = _signature(maker)
+        named = taken.parameters.values() if taken is not None else ()
+        return any(p.name in ("n", "size") and p.kind in _BY_NAME for p in named)
+    if signature is None or any(spec.name is None for spec in specs):
+        return False
+    return bool(_required(signature, {spec.name: None for spec in specs if spec.name}))
+
+
+def takes_something(function: Callable[..., Any]) -> bool:
+    """Whether a function has parameters, or may: a file's maker is called for such ones alone."""
+    signature = _signature(function)
+    return signature is None or bool(signature.parameters)
 
 
 def find_maker(module: ModuleType) -> Callable[..., Any] | None:

@@ -276,6 +276,7 @@ class _Session:
         if job.ncu:
             devices.check_counters(self.environment.kind)
         self._evaluate()
+        self._idle_size = self._find_idle_size()
         self._subjects: dict[int | None, Any] = {}
         self._ways: dict[str, Any] = {}
         self._counted: list[tuple[int, Any, Capture]] = []
@@ -348,6 +349,23 @@ class _Session:
         for function in self.functions.values():
             if (module := module_of(function)) is not None:
                 module.eval() if self.in_hand is None else self.in_hand.evaluate(module)
+
+    def _find_idle_size(self) -> list[Note]:
+        """A note where nothing depends on the size that is given. Raises UsageError for several."""
+        from kernelcount import inputs
+
+        given = self.in_hand is not None and self.in_hand.has_arguments
+        options = inputs.InputOptions(specs=self.job.inputs)
+        if not self.job.sizes or given:
+            return []
+        if inputs.heeds_size(self.function, options, self._maker):
+            return []
+        what = "no --input has an N" if self.job.inputs else "the function takes no arguments"
+        if self._maker is not None and inputs.takes_something(self.function):
+            what = f"{getattr(self._maker, '__name__', 'the maker')}() takes no n and no size"
+        if len(self.job.sizes) > 1:
+            raise UsageError(f"--size: nothing depends on it, as {what}: all would be the same")
+        return [Note("idle-size", f"nothing depends on --size, as {what}")]
 
     def do(self, step: Step) -> Done:
         """One variant at one size, to its end, whatever that is."""
@@ -505,6 +523,7 @@ class _Session:
             notes=(
                 *_global_notes("the module" if self.in_hand is None else "the caller"),
                 *self._late_notes(),
+                *self._idle_size,
                 *self._chosen_notes(),
                 *(self.device.value_notes() if on_paper else ()),
             ),

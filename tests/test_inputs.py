@@ -25,6 +25,7 @@ from kernelcount.inputs import (
     check_fit,
     describe,
     find_maker,
+    heeds_size,
     parse_size,
     parse_sizes,
     parse_spec,
@@ -756,3 +757,26 @@ def test_arguments_made_for_one_function_are_refused_where_another_does_not_take
 def test_a_function_without_parameters_gets_nothing_from_a_maker_for_others():
     arguments = build(lambda: 1, InputOptions(), maker=lambda: (1, 2))
     assert arguments == Arguments((), {})
+
+
+@pytest.mark.parametrize(
+    ("function", "specs", "maker", "heeds"),
+    [
+        (lambda x: x, (), None, True),
+        (lambda: 0, (), None, False),
+        (lambda x: x, ("f32[64]",), None, False),
+        (lambda x, y: x, ("f32[64]", "f32[4*N]"), None, True),
+        (lambda x, y: x, ("y=f32[64]",), None, True),
+        (lambda x, y=None: x, ("x=3",), None, False),
+        (lambda x: x, (), lambda: 0, False),
+        (lambda x: x, (), lambda device: 0, False),
+        (lambda x: x, (), lambda *n, **size: 0, False),
+        (lambda x: x, (), lambda n=3: 0, True),
+        (lambda x: x, (), lambda *, size: 0, True),
+        (lambda: 0, (), lambda n: 0, False),
+    ],
+)
+def test_a_size_is_heeded_where_a_spec_or_a_maker_takes_it_or_an_argument_is_generated(
+    function, specs, maker, heeds
+):
+    assert heeds_size(function, InputOptions(specs=specs), maker) is heeds

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from kernelcount import worker
+from kernelcount.errors import KernelcountError
 from kernelcount.model import Job, Unmeasured
 from kernelcount.traces import saved
 
@@ -333,3 +334,31 @@ def test_a_module_that_asks_the_compiler_too_late_is_told_so(count, target, monk
         "the module sets TORCHINDUCTOR_OF_A_TEST, which torch's compiler had read before: "
         "not heeded"
     )
+
+
+IDLE = """
+import torch
+def get_inputs(): return [torch.randn(32, 64)]
+def f(x): return x.relu() + 1
+def nothing(): return torch.ones(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "what"),
+    [
+        ("f", {}, "get_inputs() takes no n and no size"),
+        ("f", {"inputs": ("f32[64]",)}, "no --input has an N"),
+        ("nothing", {}, "the function takes no arguments"),
+    ],
+)
+def test_a_size_that_has_no_effect_is_told_of_and_several_are_refused(
+    count, target, name, given, what
+):
+    spec = f"{target(IDLE)}:{name}"
+    outcome = count(spec, sizes=(4,), device="paper", **given)["eager"]
+    assert [n.detail for n in outcome.notes if n.code == "idle-size"] == [
+        f"nothing depends on --size, as {what}"
+    ]
+    with pytest.raises(KernelcountError, match="all would be the same"):
+        count(spec, sizes=(4, 8), device="paper", **given)

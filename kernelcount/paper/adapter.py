@@ -231,7 +231,7 @@ def dispatch_mode() -> Any:
 
 
 def parameters_of(op: Any) -> list[Any]:
-    """The parameters of an overload's schema: name, default_value, alias_info of each."""
+    """The parameters of an overload's schema: name, default_value, alias_info, is_out of each."""
     return list(op._schema.arguments)
 
 

@@ -7,7 +7,7 @@ tensor on the stand-in; for traces only attention is needed, the rest being deco
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -111,7 +111,8 @@ def _rms_norm_into(log: Log) -> Callable[..., Any]:
     import torch
 
     op = torch.ops.aten.rms_norm.default
-    fused = _Whole(op, log, ("_fused_rms_norm",), ("_fused_rms_norm_backward",))
+    names = ("_fused_rms_norm",), ("_fused_rms_norm_backward",)
+    fused = _Whole(op, log, *names, kept=_root_of_each_row)
 
     def normalised(x: Any, shape: Any, weight: Any = None, eps: float | None = None) -> Any:
         """torch.rms_norm as CUDA has it."""
@@ -120,6 +121,17 @@ def _rms_norm_into(log: Log) -> Callable[..., Any]:
         return fused(x, list(shape), weight, eps)
 
     return normalised
+
+
+def _root_of_each_row(x: Any, shape: Sequence[int], *_: Any) -> Any:
+    """What rms_norm divides each row by: kept for its gradient, in a wider dtype than half.
+
+    Source: cuda/layer_norm_kernel.cu, _fused_rms_norm_cuda.
+    """
+    import torch
+
+    dtype = torch.promote_types(x.dtype, torch.float32)
+    return torch.empty(x.shape[: x.dim() - len(shape)], dtype=dtype, device=x.device)
 
 
 def _recurrent(log: Log) -> Composites:
@@ -166,11 +178,17 @@ class _Call:
 class _Whole:
     """A composite op as the ops that CUDA runs for it: what it is made of elsewhere goes unnoted.
 
-    `forward` and `backward` name them; `log` takes them.
+    `forward` and `backward` name them; `log` takes them. `kept`: gives for the arguments what the
+    op writes besides its results, and its gradient reads; None where that is nothing.
     """
 
     def __init__(
-        self, op: Any, log: Log, forward: tuple[str, ...], backward: tuple[str, ...]
+        self,
+        op: Any,
+        log: Log,
+        forward: tuple[str, ...],
+        backward: tuple[str, ...],
+        kept: Callable[..., Any] | None = None,
     ) -> None:
         import torch
 
@@ -188,7 +206,8 @@ class _Whole:
                 ctx.set_materialize_grads(False)
                 with log.summed() as done:
                     result = call.made_of(given)
-                note(forward, call.args, given, result, done)
+                ctx.kept = [] if kept is None else [kept(*call.args)]
+                note(forward, call.args, given, [result, ctx.kept], done)
                 return result
 
             @staticmethod
@@ -208,7 +227,8 @@ class _Whole:
                     with log.summed() as done:
                         made = iter(torch.autograd.grad(*ends, allow_unused=True))
                 found = [next(made) if w else None for w in wanted]
-                note(backward, (), [*(g for _, g in pairs), *given], found, done)
+                read = [*(g for _, g in pairs), *given, *ctx.kept]
+                note(backward, (), read, found, done)
                 return None, *found
 
         self._function = Function

@@ -161,18 +161,29 @@ class PretendedGpu:
             architecture=f"sm_{major}{minor}",
         )
 
-    def run(self, call: Callable[[], Any], given: Any, beside: str | None = None) -> None:
+    def run(
+        self,
+        call: Callable[[], Any],
+        given: Any,
+        beside: str | None = None,
+        reached: Iterable[Any] = (),
+    ) -> None:
         """Make one call and note what it launches. `given`: its arguments, for the floor.
 
-        `beside`: what else may launch kernels and is not counted here.
+        `beside`: what else may launch kernels and is not counted here. `reached`: tensors that the
+        call may read without being given them.
 
         To be called inside `prepare`. Raises what the call raises.
         """
         self._log.calls.clear()
         self._log.held = 0
-        ends = bounds.Ends(given)
+        ends = bounds.Ends(given, reached)
         with self._log.opened():
-            result = call()
+            self._log.met = ends.met
+            try:
+                result = call()
+            finally:
+                self._log.met = None
             self._log.note_held(self.values)
             if beside is not None:
                 self._log.note_open(beside)

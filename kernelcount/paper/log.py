@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -56,6 +56,7 @@ class Log:
 
     `recorder` takes down what was called, and with what, where somebody wants to know. `held`: the
     most bytes that were seen to be held at once, where that is more than the card's memory, else 0.
+    `met` is told of each op that runs, also of those that a graph is made of.
     `keeps`: whether graphs are compiled so that they make what nobody uses, too.
     """
 
@@ -63,6 +64,7 @@ class Log:
         self.card = card
         self.pinned = Pinned()
         self.recorder: Recorder | None = None
+        self.met: Callable[[rules.Op], None] | None = None
         self.keeps = False
         self.calls: list[Call] = []
         self.is_open = False
@@ -98,6 +100,8 @@ class Log:
 
     def note_op(self, op: rules.Op, known: flops.Flops | None = None) -> None:
         """Note an op, if it launches anything. `known`: its operations, where no formula is."""
+        if self.met is not None:
+            self.met(op)
         if self._inside is not None and not self.is_open:
             self._inside.append(flops.of(op, cards.CARDS[self.card]))
         if not self.is_open:
@@ -149,6 +153,7 @@ def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:
         op,
         read=[t for t in op.read if is_on(t, on_gpu)],
         written=[t for t in op.written if is_on(t, on_gpu)],
+        out=[t for t in op.out if is_on(t, on_gpu)],
     )
     read, written = traffic(ours)
     done = flops.of(op, cards.CARDS[card])

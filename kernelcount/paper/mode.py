@@ -171,6 +171,13 @@ def op_of(func: Any, args: Any, kwargs: dict[str, Any], written: list[Any]) -> r
         written,
         adapter.is_pointwise(func),
         _parameters(func, args, kwargs),
+        [
+            t
+            for argument, value in _bound(func, args, kwargs)
+            if argument.is_out
+            for t in leaves(value)
+            if _is_tensor(t)
+        ],
     )
 
 

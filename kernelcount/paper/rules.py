@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelcount.devices.aten import effect
 from kernelcount.paper import foreach
+from kernelcount.paper.overlap import distinct_bytes
 from kernelcount.paper.places import STAND_IN, device_of, is_on
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class Cost:
 class Op:
     """One call of an op: `name` without namespace and overload, tensors in the order given.
 
-    `written`: the tensors that it returns or changes in place. `pointwise`: torch tags it so.
+    `written`: the tensors that it returns or changes in place. `out`: those of the given, and of
+    `read`, whose elements it does not look at before it writes them. `pointwise`: torch tags it so.
     `parameters`: the other arguments by name, as text, without those that are as by default.
     """
 
@@ -44,6 +46,7 @@ class Op:
     written: Sequence[Tensor]
     pointwise: bool = False
     parameters: str = ""
+    out: Sequence[Tensor] = ()
 
 
 def argument(op: Op, index: int, name: str, default: Any = None) -> Any:
@@ -440,13 +443,6 @@ _SPECIAL: dict[str, Callable[[Op], Cost]] = {
 
 
 # ── tensors ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def distinct_bytes(tensor: Tensor) -> int:
-    """Bytes of the elements of a tensor; a dimension of stride 0 repeats and counts once."""
-    pairs = zip(tensor.shape, tensor.stride(), strict=True)
-    count = prod(int(n) if s or not n else 1 for n, s in pairs)
-    return int(tensor.element_size()) * count
 
 
 def span(tensor: Tensor) -> int:

@@ -7,38 +7,63 @@ from itertools import zip_longest
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from kernelcount.paper.rules import Op, argument, distinct_bytes, mask_count
+from kernelcount.paper.overlap import bytes_together, distinct_bytes
+from kernelcount.paper.rules import Op, argument, mask_count
+from kernelcount.paper.steps import leaves
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-_WRITE_ONLY = frozenset({"fill_", "zero_", "copy_", "normal_", "uniform_", "random_", "bernoulli_"})
+# They do not look at what they are given first. To a product that is added to something times 0,
+# that is nothing (LinearAlgebra.cpp, cuda/Blas.cpp: where beta is 0).
+_WRITE_ONLY = frozenset(
+    {"_foreach_copy_", "_foreach_zero_", "bernoulli_", "cauchy_", "copy_", "exponential_", "fill_",
+     "geometric_", "log_normal_", "normal_", "random_", "uniform_", "zero_"}
+)  # fmt: skip
+_ADDED_TO = frozenset({"_addmm_activation", "addbmm", "addmm", "addmv", "addr", "baddbmm"})
 
 
 def traffic(op: Op) -> tuple[int, int]:
-    """Bytes that the op must read and must write: each distinct element once.
+    """Bytes that the op must read and must write: each place in memory once, see `overlap`.
 
     Of an array of which an op touches a part, that part: as many elements as it can be at most.
     """
     name = op.name.removesuffix("_")
     if name in _PUTS and op.read and op.written:
         return _put(op, name)
-    written = sum(map(distinct_bytes, op.written))
-    read = list(op.read)
+    written = bytes_together(op.written)
     if op.name.endswith("_like") or op.name.startswith("new_"):
         return 0, written
-    if op.name in _WRITE_ONLY:
-        read = read[1:]
-    sizes = list(map(distinct_bytes, read))
-    if op.name in _TAKES and sizes:
+    read = looked_at(op)
+    if op.name in _TAKES and read:
         place, part = _TAKES[op.name](op)
-        sizes[place] = min(sizes[place], part)
-    return sum(sizes), written
+        others = bytes_together([*read[:place], *read[place + 1 :]])
+        return min(bytes_together(read), others + part), written
+    return bytes_together(read), written
+
+
+def looked_at(op: Op) -> list[Tensor]:
+    """The operands whose elements count, in order."""
+    times_zero = op.name.removesuffix("_") in _ADDED_TO and argument(op, 3, "beta", 1) == 0
+    read = list(op.read)
+    for tensor in leaves(op.args[0]) if op.name in _WRITE_ONLY or times_zero else ():
+        _leave_out(tensor, read)
+    read.reverse()  # one that is given as `out` may be an operand before
+    for tensor in op.out:
+        _leave_out(tensor, read)
+    return read[::-1]
+
+
+def _leave_out(tensor: Any, read: list[Tensor]) -> None:
+    """Take the first of them that is this tensor; not where it is none of the GPU's."""
+    place = next((i for i, t in enumerate(read) if t is tensor), None)
+    if place is not None:
+        del read[place]
 
 
 def _selected(op: Op) -> tuple[int, int]:
     """Of the table, as much as comes of it."""
-    return 0, sum(map(distinct_bytes, op.written))
+    return 0, bytes_together(op.written)
 
 
 def _rows(op: Op) -> tuple[int, int]:
@@ -77,16 +102,18 @@ _ADDS = frozenset({"scatter_add", "scatter_reduce", "index_add"})
 
 def _put(op: Op, name: str) -> tuple[int, int]:
     """Bytes of an op that writes some elements of an array, by how many it is given indices."""
-    target, *others = op.read
+    target, *others = looked_at(op)
     whole, size = distinct_bytes(target), int(target.element_size())
     part = min(_indexed(op, name) * size, whole)
     adds = name in _ADDS or bool(name.endswith(("put", "impl")) and argument(op, 3, "accumulate"))
     # Of what is put, no more elements than there are places.
     source = others[-1:] if name in ("scatter", "scatter_add", "scatter_reduce") else []
-    read = sum(map(distinct_bytes, others[: len(others) - len(source)]))
+    read = bytes_together(others[: len(others) - len(source)])
     read += sum(min(distinct_bytes(t), part // size * int(t.element_size())) for t in source)
-    copied = 0 if op.name.endswith("_") else whole
-    return copied + read + (part if adds else 0), copied + part
+    if op.name.endswith("_"):
+        return min(read + (part if adds else 0), bytes_together([target, *others])), part
+    copied = min(whole + read, bytes_together([target, *others]))
+    return copied + (part if adds else 0), whole + part
 
 
 def _indexed(op: Op, name: str) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kernelcount.model import Capture, Environment, Paper, Unmeasured
 from kernelcount.render.figures import Figures, Line
-from kernelcount.render.wording import clean, duration, plural
+from kernelcount.render.wording import clean, duration, plural, transfers
 
 TRANSFER = "A transfer is the largest array, read or written once."
 """The word, explained."""
@@ -123,7 +123,7 @@ def _kernels(entry: Figures) -> str:
 def _transfer_lines(entries: Sequence[Figures]) -> list[Line]:
     if not any(e.modelled and e.modelled.unit for e in entries):
         return []
-    return [Line("transfers", tuple(_transfers(e, ".1f") for e in entries), _least(entries))]
+    return [Line("transfers", tuple(_transfers(e) for e in entries), _least(entries))]
 
 
 def _expected(entry: Figures) -> str:
@@ -146,19 +146,21 @@ def moves(base: Figures, other: Figures, verb: str) -> str:
     noun = "transfer" if after == "1" else "transfers"
     is_least = two.read + two.written == floor([base, other])
     least = ", which is the least possible" if is_least else ""
-    if _transfers(base, ".1f") == _transfers(other, ".1f"):
+    if _transfers(base) == _transfers(other):
         return f"{verb} as many array transfers, {after}{least}"
     return f"{verb} {after} array {noun} instead of {before}{least}"
 
 
-def _transfers(entry: Figures, form: str, at_most: str = "≤ ") -> str:
-    """The array transfers; `at_most` stands before what is an upper bound."""
+def _transfers(entry: Figures, form: str = "", at_most: str = "≤ ") -> str:
+    """The array transfers, as rows have them; `at_most` stands before what is an upper bound."""
     value = entry.modelled.transfers if entry.modelled else None
     bound = at_most if entry.modelled and entry.modelled.at_most else ""
-    return "unknown" if value is None else bound + format(value, form)
+    if value is None:
+        return "unknown"
+    return bound + (format(value, form) if form else transfers(value))
 
 
 def _least(entries: Sequence[Figures]) -> str:
     least = floor(entries)
     whole = unit(entries)
-    return f"least possible {least / whole:.1f}" if least is not None and whole else ""
+    return f"least possible {transfers(least / whole)}" if least is not None and whole else ""

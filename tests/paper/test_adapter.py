@@ -73,7 +73,9 @@ def test_a_schema_tells_what_an_op_changes_and_a_tag_what_is_pointwise():
     assert adapter.is_mutable(aten.add_.Tensor)
     assert not adapter.is_mutable(aten.add.Tensor)
     first = adapter.parameters_of(aten.add_.Tensor)[0]
-    assert (first.name, first.alias_info.is_write) == ("self", True)
+    assert (first.name, first.alias_info.is_write, first.is_out) == ("self", True, False)
+    last = adapter.parameters_of(aten.add.out)[-1]
+    assert (last.name, last.alias_info.is_write, last.is_out) == ("out", True, True)
     assert adapter.is_pointwise(aten.relu.default)
     assert not adapter.is_pointwise(aten.sum.default)
     assert adapter.is_op(aten.relu.default)

@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass
 
+import pytest
 import torch
 
+from kernelcount import runners
+from kernelcount.model import Capture, Job
 from kernelcount.paper.bounds import Ends
+from kernelcount.paper.rules import Op
 
 
 @dataclass
@@ -31,7 +35,10 @@ def test_an_input_that_is_changed_is_written_too_and_a_view_of_it_is_no_output()
 
 def test_a_modules_parameters_must_be_read_and_are_no_measure_of_transfers():
     module = torch.nn.Linear(8, 100, device="meta")
-    assert Ends((module, ([on_gpu(8)], {}))).floor(on_gpu(100)) == (400, 32 + 400 + 3200 + 400)
+    ends = Ends((module, ([on_gpu(8)], {})))
+    given = [module.bias, on_gpu(8), module.weight]
+    ends.met(Op("addmv", "aten", tuple(given), {}, given, [on_gpu(100)]))
+    assert ends.floor(on_gpu(100)) == (400, 32 + 400 + 3200 + 400)
 
 
 def test_a_parameter_that_is_an_argument_as_well_is_read_once():
@@ -45,3 +52,94 @@ def test_repeated_elements_and_host_arrays_do_not_count():
 
 def test_what_stands_in_a_dataclass_is_a_result():
     assert Ends([on_gpu(10)]).floor([Made(on_gpu(20), 3)]) == (80, 120)
+
+
+def test_views_of_one_memory_are_inputs_together_and_so_are_those_that_come_out():
+    given, made = on_gpu(100), on_gpu(60)
+    assert Ends([given[:50], given[40:]]).floor(list(made.split(20))) == (240, 640)
+
+
+def relu_of(x):
+    return Op("relu", "aten", (x,), {}, [x], [torch.empty_like(x)], pointwise=True)
+
+
+def test_what_the_function_reaches_counts_where_an_op_reads_it():
+    held, other = on_gpu(10), on_gpu(20)
+    ends = Ends([on_gpu(100)], [held, other])
+    ends.met(relu_of(held[5:]))
+    ends.met(Op("view", "aten", (other, [2, 10]), {}, [other], [other.view(2, 10)]))
+    assert ends.floor(None) == (400, 440)
+
+
+def test_what_is_held_and_written_over_before_it_is_read_need_not_be_read():
+    held = on_gpu(10)
+    ends = Ends([on_gpu(100)], [held])
+    ends.met(Op("fill_", "aten", (held, 1), {}, [held], [held]))
+    held.fill_(1)
+    ends.met(relu_of(held))
+    assert ends.floor(None) == (400, 440)
+
+
+def test_gradients_that_a_call_leaves_are_written_and_read_where_they_are_added_to():
+    x = on_gpu(100).requires_grad_()
+    seed = on_gpu(100)
+    ends = Ends([x], [seed])
+    made = x.relu()
+    made.backward(seed)
+    ends.met(relu_of(seed))
+    assert ends.floor(made) == (400, 4 * 400)
+    again = Ends([x], [seed])
+    x.relu().backward(seed)
+    assert again.floor(None) == (400, 3 * 400)
+
+
+def test_what_an_optimizer_steps_is_written_though_it_is_of_no_newer_version():
+    weight, gradient = on_gpu(100), on_gpu(100)
+    lists = ([weight], [gradient])
+    ends = Ends([gradient], [weight])
+    ends.met(Op("_foreach_add_", "aten", lists, {}, [weight, gradient], [weight]))
+    assert ends.floor(None) == (400, 3 * 400)
+
+
+PROGRAM = """
+import pytest
+import torch
+w = torch.randn(1000, device="cuda")
+never = torch.randn(1000, device="cuda")
+layer = torch.nn.Linear(100, 100, device="cuda")
+def make_inputs(n, device):
+    return (torch.randn(10, 100, device=device, requires_grad=True),)
+def holds():
+    scale = torch.randn(10, 100, device="cuda")
+    return lambda x: x * scale
+by_closure = holds()
+def by_global(x):
+    return (x if x.shape[0] else never).view(-1) * w
+def forward(x):
+    return x.relu()
+def linear(x):
+    return layer(x)
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("variant", ["eager", "compile"])
+@pytest.mark.parametrize(
+    ("name", "backward", "floor"),
+    [
+        ("by_closure", False, 3.0),
+        ("by_global", False, 3.0),
+        ("forward", False, 2.0),
+        ("forward", True, 4.0),
+        ("linear", True, (4 * 1000 + 2 * 10_100) / 1000),
+    ],
+)
+def test_a_call_must_read_what_it_holds_and_write_its_gradients(
+    target, variant, name, backward, floor
+):
+    job = Job(f"{target(PROGRAM)}:{name}", device="paper", variants=(variant,), backward=backward)
+    (outcome,) = runners.in_process(job, lambda _: None).outcomes.values()
+    assert isinstance(outcome, Capture), outcome
+    paper = outcome.paper
+    assert (paper.unit, paper.floor) == (4000, floor * 4000)
+    assert paper.floor <= paper.read + paper.written

@@ -1,8 +1,12 @@
 """What one op moves through GPU memory."""
 
 import pytest
+import torch
+import torch.nn.functional as F
 
-from kernelcount.paper.rules import Op, distinct_bytes
+from kernelcount.paper.gpu import of_card
+from kernelcount.paper.overlap import distinct_bytes
+from kernelcount.paper.rules import Op
 from kernelcount.paper.traffic import traffic
 
 
@@ -25,7 +29,7 @@ def like(x):
 
 def test_bytes_count_each_element_once(x):
     assert distinct_bytes(x[:1].expand(8, 8)) == 8 * 4
-    assert traffic(op("add", (x, x), [x, x], [like(x)])) == (512, 256)
+    assert traffic(op("add", (x, x), [x, like(x)], [like(x)])) == (512, 256)
     assert traffic(op("zeros_like", (x,), [x], [like(x)])) == (0, 256)
     assert traffic(op("copy_", (x, x), [x, x], [x])) == (256, 256)
 
@@ -140,3 +144,64 @@ def test_a_mask_may_lead_to_every_element(table):
     number = table[0, 0]
     args = (table, [mask], number)
     assert traffic(op("index_put_", args, [table, mask, number], [table])) == (16_004, 64_000)
+
+
+MEASURED = {
+    "the same twice": (lambda x: x * x, 1, 1),
+    "the same in place": (lambda x: x.add_(x), 1, 1),
+    "the same three times": (lambda x: torch.addcmul(x, x, x), 1, 1),
+    "the same as what it is written to": (lambda x: torch.mul(x, x, out=x), 1, 1),
+    "another that is written to": (lambda x: torch.mul(x, 2, out=torch.empty_like(x)), 1, 1),
+    "a product with itself": (lambda x: x @ x, 1, 1),
+    "a product with its transpose": (lambda x: x @ x.t(), 1, 1),
+    "attention to itself": (
+        lambda x: F.scaled_dot_product_attention(*[x.view(1, 1, 64, 64)] * 3), 1, 1
+    ),
+    "neighbours": (lambda x: x.view(-1)[1:] - x.view(-1)[:-1], 1, 4095 / 4096),
+    "halves": (lambda x: F.silu(x[:, :32]) * x[:, 32:], 1.5, 1),
+    "windows": (lambda x: x.view(-1).unfold(0, 4, 1).sum(-1), 1, 4093 / 4096),
+    "overlapping rows": (lambda x: x.as_strided((10, 900), (10, 1)) * 2, 990 / 4096, 9000 / 4096),
+    "a sum times nothing": (lambda x: torch.addmm(x, x + 1, x + 2, beta=0), 4, 3),
+    "a sum in place times nothing": (lambda x: x.addmm_(x + 1, x + 2, beta=0), 4, 3),
+    "a sum": (lambda x: torch.addmm(x, x + 1, x + 2), 5, 3),
+    "rows by their root, which is kept": (
+        lambda x: F.rms_norm(x.view(2048, 2), (2,)), 1, 1 + 0.5
+    ),
+    "rows of halves by their root": (
+        lambda x: F.rms_norm(x.view(torch.float16).view(1024, 8), (8,)), 1, 1 + 0.25
+    ),
+    "drawn anew": (lambda x: x.exponential_(), 0, 1),
+    "many copied": (lambda x: torch._foreach_copy_([x], [x + 1]), 2, 2),
+    "many emptied": (lambda x: torch._foreach_zero_([x]), 0, 1),
+    "copied to the host": (lambda x: torch.empty(64, 64).copy_(x), 1, 0),
+    "put into what is given": (
+        lambda x: torch.scatter(x, 1, x.long(), x + 1, out=torch.empty_like(x)), 6, 5
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_place_in_memory_is_read_once_by_an_op_and_only_where_it_counts(name):
+    function, read, written = MEASURED[name]
+    gpu = of_card(None)
+    with gpu.prepare():
+        x = torch.empty(64, 64, device="cuda")
+        gpu.run(lambda: function(x), [x])
+        moved = [(call.read, call.written) for call in gpu.noted]
+    whole = 64 * 64 * 4
+    found = sum(r for r, _ in moved) / whole, sum(w for _, w in moved) / whole
+    assert found == pytest.approx((read, written), rel=0.02)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_gradient_of_rms_norm_reads_the_root_that_is_kept_of_each_row():
+    gpu = of_card(None)
+    with gpu.prepare():
+        x = torch.empty(64, 4, device="cuda", requires_grad=True)
+        seed = torch.empty(64, 4, device="cuda")
+        gpu.run(lambda: F.rms_norm(x, (4,)).backward(seed), [x])
+        backward = next(c for c in gpu.noted if c.name == "aten::_fused_rms_norm_backward")
+    assert (backward.read, backward.written) == (2 * 1024 + 256, 1024)
+    made = torch.ops.aten._fused_rms_norm.default(torch.ones(64, 4), [4], None, None)
+    assert [t.numel() for t in made] == [256, 64]

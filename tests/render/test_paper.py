@@ -83,6 +83,13 @@ def test_in_full_the_ops_stand_below_each_other_with_their_whole_names():
     assert "  2  relu  aten::relu" in text
 
 
+def test_transfers_that_a_tenth_would_make_none_of_are_less_than_a_tenth():
+    few = compiled(read=ARRAY // 200, written=ARRAY // 250)
+    shown = render(report(eager(), few), format="table")
+    assert "make 0.009 array transfers\ninstead of 5, which is the least possible" in shown
+    assert "  transfers      5.0      <0.1   least possible <0.1\n" in shown
+
+
 def test_markdown_says_too_that_nothing_ran():
     text = render(report(eager(), compiled()), format="markdown")
     assert text.rstrip().endswith("A transfer is the largest array, read or written once.")
