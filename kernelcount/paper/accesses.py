@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from math import ceil, floor, prod
 from typing import Any
 
@@ -34,18 +35,23 @@ class Access:
 class _Value:
     """A value in a loop: the variables that it depends on, and what is known of it.
 
-    `index`: it as an expression of the variables; `limits`: where it is a mask, expressions that
+    `index`: it as an expression of the variables; `source`: the array and index that it was loaded
+    by; `limits`: where it is a mask, expressions that
     are not negative where it holds.
     """
 
     variables: frozenset[Any] = frozenset()
     index: Any = None
     limits: tuple[Any, ...] = ()
+    source: str = ""
 
     def __getitem__(self, _: Any) -> _Value:
         """One of several results."""
         return self
 
+
+_numbers = count()
+"""Of what is computed and then looked up by."""
 
 Ranges = Mapping[Any, tuple[int, int]]
 """The first value of each variable of a loop, and the one after its last."""
@@ -191,7 +197,8 @@ def _handler(loops: _Loops) -> Any:
 
         def load(self, name: str, index: Any) -> Any:
             loops.note("load", name, index)
-            return _Value(loops.variables(_expression(index)))
+            index = _expression(index)
+            return _Value(loops.variables(index), source=f"{name}[{index}]")
 
         def load_seed(self, name: str, offset: Any) -> Any:
             return self.load(name, offset)
@@ -211,7 +218,8 @@ def _handler(loops: _Loops) -> Any:
             return _Value(result.variables | mask.variables)
 
         def indirect_indexing(self, value: Any, *_: Any, **__: Any) -> Any:
-            symbol = _expression(f"looked_up{len(loops.indirect)}")
+            # By one name what is looked up at one place; the rest apart, in other loops too.
+            symbol = _expression(value.source or f"computed{next(_numbers)}")
             loops.indirect[symbol] = value.variables
             return symbol
 

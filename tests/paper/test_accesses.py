@@ -73,6 +73,11 @@ def test_an_element_that_is_loaded_by_several_indices_is_read_once(name, kernels
     assert moved(name, 100) == kernels
 
 
+@pytest.mark.parametrize(("name", "rows"), [("looks_up_twice", 1), ("looks_up_by_two", 2)])
+def test_rows_looked_up_by_the_same_indices_are_read_once_and_by_others_again(name, rows):
+    assert moved(name, 100) == [(INDICES + rows * ROWS, ROWS)]
+
+
 MATRICES = 2 * 16 * 16 * 8
 
 

@@ -135,3 +135,14 @@ def multiplies_after_writing(x, y):
 
 
 make_multiplies_after_writing = make_writes_columns
+
+
+def looks_up_twice(x, i, _):
+    return x[i] + x[i] * 2
+
+
+def looks_up_by_two(x, i, _):
+    return x[i] + x[i + 1]
+
+
+make_looks_up_twice = make_looks_up_by_two = make_puts
