@@ -26,7 +26,7 @@ from unittest import mock
 
 from kernelcount.callers import innermost
 from kernelcount.errors import NotMeasuredError
-from kernelcount.paper import cards
+from kernelcount.paper import accesses, cards
 
 NAMES = (
     "torch._TorchCompileInductorWrapper",
@@ -67,17 +67,19 @@ NAMES = (
     "torch._inductor.config.fx_graph_cache",
     "torch._inductor.config.fx_graph_remote_cache",
     "torch._inductor.config.joint_custom_pre_pass",
+    "torch._inductor.dependencies.index_vars_squeeze",
     "torch._inductor.fx_passes.reinplace._generalized_scatter",
     "torch._inductor.fx_passes.reinplace._inplace_generalized_scatter",
     "torch._inductor.fx_passes.reinplace.inplaceable_ops",
-    "torch._inductor.dependencies.MemoryDep.numbytes_hint",
     "torch._inductor.graph.GraphLowering.can_inline_constant",
     "torch._inductor.graph.GraphLowering.codegen",
     "torch._inductor.graph.GraphLowering.compile_to_module",
     "torch._inductor.inductor_prims.lookup_seed.prim_meta_impl",
+    "torch._inductor.ops_handler.DefaultHandler",
     "torch._inductor.runtime.hints.DeviceProperties.create.cache_clear",
     "torch._inductor.scheduler.BaseSchedulerNode.get_read_write_buffer_accesses",
     "torch._inductor.scheduler.has_triton",
+    "torch._inductor.virtualized.V.set_ops_handler",
     "torch._neg_view",
     "torch._ops.HigherOrderOperator",
     "torch._ops.OpOverload.py_impl",
@@ -97,6 +99,7 @@ NAMES = (
     "torch.utils._device.DeviceContext",
     "torch.utils._foreach_utils._get_foreach_kernels_supported_devices",
     "torch.utils._python_dispatch.TorchDispatchMode",
+    "torch.utils._sympy.value_ranges.bound_sympy",
     "torch.utils._triton.triton_hash_with_backend",
 )
 
@@ -822,30 +825,23 @@ def _traffic(node: Any) -> tuple[int, int]:
     kind = type(getattr(node, "node", None)).__name__
     if kind == "MultiOutput":  # it only names one of several results of a library call
         return 0, 0
-    read, written = _accessed(node, reads=True), _accessed(node, reads=False)
     on_gpu = node.get_device() is not None and node.get_device().type == "cuda"
+    parts = node.get_nodes()
+    if all(map(accesses.has_loops, parts)):
+        return accesses.of_kernel(parts) if on_gpu else (0, 0)
+    if accesses.is_view(node.node):
+        return 0, 0
+    read, written = _accessed(node, reads=True), _accessed(node, reads=False)
     if kind == "DeviceCopy":  # one of its sides is host memory
         return (0, written) if on_gpu else (read, 0)
     return (read, written) if on_gpu else (0, 0)
 
 
 def _accessed(node: Any, *, reads: bool) -> int:
-    """Bytes of all buffers that a node reads, or writes: each element once.
-
-    Of a kernel made of several parts Inductor takes whole buffers, also where a slice is read; what
-    each part's index reaches is no less than that, and often more exact.
-    """
-    from torch._inductor.dependencies import MemoryDep
-
+    """Bytes of all buffers that a library call reads, or writes: each element once."""
     sizes = node.get_read_write_buffer_accesses(include_reads=reads, include_writes=not reads)
-    ways = node.read_writes.reads if reads else node.read_writes.writes
-    total = 0
-    for name, size in sizes.items():
-        reached = [dep for dep in ways if dep.name == name]
-        known = reached and all(isinstance(dep, MemoryDep) for dep in reached)
-        by_index = sum(int(dep.numbytes_hint()) for dep in reached) if known else int(size)
-        total += min(int(size), by_index)
-    return total
+    whole = ((size, accesses.rewritten(name)) for name, size in sizes.items())
+    return sum(int(size if known is None else known) for size, known in whole)
 
 
 @contextmanager
