@@ -614,7 +614,7 @@ def test_names_from_a_trace_cannot_act_on_the_terminal():
    6  \u2066rev…\u202e  \u202eesrever\u2066                                 1 µs
    7  \x00 lun…� flah   half � pair, \x9b31m, nul \x00                      1 µs
    8  核核核核核核核核核核核核核核核核核核核…核核核核核核核核核核核核       1 µs
-   9  )1(KNILREPYH=     =HYPERLINK                                          1 µs
+   9  )1(KNILREPYH=     =HYPERLINK(1)                                       1 µs
   10  xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxxxxxxxxxx      1 µs
   11  \x1b[31mred\x1b[0m                                                    1 µs
   12  a|b`c`|                                                               1 µs
