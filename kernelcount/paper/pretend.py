@@ -57,6 +57,9 @@ class AGpu:
             self._scene.note_wait("copy to host", what)
             notice(what)
 
+        def cast(what: str) -> None:
+            notice(what, waits=False)
+
         self._kept.enter_context(adapter.cuda_not_started())
         self._answer()
         _replace(self._kept, torch.Tensor, {"__repr__": apart(_representation(read))})
@@ -66,9 +69,9 @@ class AGpu:
         _replace(self._kept, ThreadPoolExecutor, {"submit": submitted})
         self._make()
         if not self._compiles:
-            self._kept.enter_context(autocast.followed(notice))
+            self._kept.enter_context(autocast.followed(cast))
         else:
-            _replace(self._kept, torch.autocast, _autocast(notice))
+            _replace(self._kept, torch.autocast, _autocast(cast))
         self.put_on()
         return self
 
