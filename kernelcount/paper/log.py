@@ -115,8 +115,8 @@ class Log:
             call = Call(f"{op.namespace}::{op.name}")
         if call is not None:
             ops, where = self.sources.of(op.name)
-            told = {"flops": known or call.flops, "waits": found, "more_waits": more}
-            self.calls.append(replace(call, **told, ops=ops, where=where))
+            call = replace(call, flops=known or call.flops, ops=ops, where=where)
+            self.calls.append(replace(call, waits=found, more_waits=more))
 
     def note_held(self, values: Values) -> None:
         """Look at what is held just now; not where a graph is played, which holds what is fused."""

@@ -7,7 +7,8 @@ calls is not known here.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -39,7 +40,8 @@ class Pinned:
 
 def waits(op: rules.Op, pinned: Pinned) -> list[Sync]:
     """The waits that one op makes when it is called where this is called from."""
-    return [at(kind, name) for kind, name in _found(op, pinned)]
+    found = [at(kind, name) for kind, name in _found(op, pinned)]
+    return [replace(w, constant=True) for w in found] if found and _of_numbers() else found
 
 
 def is_nonzero(tensor: Any) -> Any:
@@ -50,6 +52,18 @@ def is_nonzero(tensor: Any) -> Any:
     import torch
 
     return adapter.decomposed(torch.ops.aten.is_nonzero.default, (tensor,), {})
+
+
+def of_numbers(call: Callable[[], Any]) -> Any:
+    """Make a call that copies numbers of the user's code to the GPU, and no tensor of the user's.
+
+    That it is so is told by this frame.
+    """
+    return call()
+
+
+def _of_numbers() -> bool:
+    return _is_within(sys._getframe(), of_numbers)
 
 
 def at(kind: SyncKind, op: str) -> Sync:
@@ -64,7 +78,8 @@ def at(kind: SyncKind, op: str) -> Sync:
 def _found(op: rules.Op, pinned: Pinned) -> Iterator[tuple[SyncKind, str]]:
     """The kind of each wait, and the op as a trace has it: the outermost."""
     if op.name == "_local_scalar_dense":
-        yield ("bool", "is_nonzero") if _is_tested(sys._getframe()) else ("item", "item")
+        tested = _is_within(sys._getframe(), is_nonzero)
+        yield ("bool", "is_nonzero") if tested else ("item", "item")
     elif op.name in rules.COPIES:
         name = "to" if op.name == "_to_copy" else op.name
         yield from ((kind, name) for kind in _copy(op, pinned))
@@ -74,10 +89,10 @@ def _found(op: rules.Op, pinned: Pinned) -> Iterator[tuple[SyncKind, str]]:
         yield from reads.found(op)
 
 
-def _is_tested(frame: FrameType | None) -> bool:
-    """Whether what is read just now is asked for by `is_nonzero`, from the user's line inwards."""
+def _is_within(frame: FrameType | None, function: Callable[..., Any]) -> bool:
+    """Whether a function of ours is being called by the user's line that runs just now."""
     while frame is not None and not is_users(frame.f_code.co_filename):
-        if frame.f_code is is_nonzero.__code__:
+        if frame.f_code is function.__code__:
             return True
         frame = frame.f_back
     return False

@@ -142,7 +142,22 @@ def listing(entries: Sequence[Figures], page: Page) -> list[Text]:
                 ((f"  {text}", "dim"),) for text in wrap(_hidden(syncs or ()), page.width - 2)
             ]
         shown += _idle(entry, entries, page)
+        if _is_beyond(entry):
+            shown += [((f"  {text}", "dim"),) for text in wrap(_BEYOND, page.width - 2)]
     return shown
+
+
+_BEYOND = (
+    "A wait is longer than all that the GPU was idle: it counts from the call of its copy, and idle "
+    "times from the start of the first record."
+)
+
+
+def _is_beyond(entry: Figures) -> bool:
+    """Whether what a wait cost is more than the gaps come to, which begin with the first record."""
+    idle_ns = entry.capture.idle_ns if entry.capture else None
+    waits = (s.idle_ns for s in known(entry) or ())
+    return idle_ns is not None and any(ns is not None and ns > idle_ns for ns in waits)
 
 
 def _of(entry: Figures, entries: Sequence[Figures]) -> str:

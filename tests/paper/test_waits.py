@@ -237,6 +237,27 @@ def test_copies_are_waited_for_unless_they_need_not_be(waited):
     }  # fmt: skip
 
 
+def test_numbers_of_the_code_cannot_be_pinned_and_no_advice_says_so(count, target, kernelcount):
+    path = target("""
+def make_inputs(n=None, device="cpu"):
+    return torch.randn(64, device=device), torch.randn(64)
+
+
+def f(x, host):
+    x[2] = 5.0
+    x[torch.zeros(2, dtype=torch.int64, device="cuda")] = 1
+    y = torch.tensor([1.0], device="cuda"), x.new_tensor([1.0]), torch.as_tensor(1, device="cuda")
+    return y, torch.as_tensor(host, device="cuda"), host.to("cuda")
+""")
+    (outcome,) = count(path + ":f", device="paper", sizes=()).values()
+    assert {s.kind for s in outcome.syncs} == {"pageable copy"}
+    assert [(s.line, s.hideable) for s in outcome.syncs] == [
+        (8, False), (9, False), *[(10, False)] * 3, *[(11, True)] * 2,
+    ]  # fmt: skip
+    _, out, _ = kernelcount("run", path + ":f", "--device", "paper", "--variant", "eager", "--full")
+    assert "would hide the copies at users.py:11." in out
+
+
 def test_what_is_asked_to_wait_for_is_told_too(waited):
     assert waited("""
 def f(x):

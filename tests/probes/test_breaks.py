@@ -88,6 +88,24 @@ def test_a_break_is_told_with_its_line_and_what_it_is_about(function, text, reas
     assert (found.function, found.reason) == (function.__name__, reason)
 
 
+weight = torch.nn.Parameter(torch.ones(4))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+
+
+def steps(x):
+    weight.grad = x * 2
+    optimizer.step()
+    return x + 1
+
+
+def test_a_break_that_torch_itself_makes_for_a_step_is_told_as_the_step():
+    found = [b for b in seen(steps, torch.ones(4)).breaks if b.line == line_of(steps, "step()")]
+    assert [(b.file, b.reason) for b in found] == [(HERE, "Optimizer.step")] * len(found)
+    assert found
+    assert all("torch/optim/optimizer.py" in b.explanation for b in found)
+    assert not any("User-inserted" in b.explanation for b in found)
+
+
 def test_a_break_in_a_function_that_was_inlined_is_one():
     (found,) = seen(asks, torch.ones(4)).breaks
     assert (found.line, found.function) == (line_of(prints, "print("), "prints")
