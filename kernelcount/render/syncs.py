@@ -148,8 +148,8 @@ def listing(entries: Sequence[Figures], page: Page) -> list[Text]:
 
 
 _BEYOND = (
-    "A wait is longer than all that the GPU was idle: it counts from the call of its copy, and idle "
-    "times from the start of the first record."
+    "A wait is longer than all that the GPU was idle: it counts from the call of its copy, and "
+    "idle times from the start of the first record."
 )
 
 
