@@ -591,7 +591,7 @@ class Sync:
     the GPU had nothing to do, from the beginning of the wait to the next work; `wait_ns`, for which
     the CPU stood still; `copy_ns`, those of the copy that was waited for. `seen_by`: ``trace``,
     ``debug mode`` or ``paper``. `compiled`: it is in code that torch.compile wrote; the line is
-    that which runs this code.
+    that which runs this code. `constant`: what is copied is known to be numbers of the code's.
     """
 
     kind: SyncKind
@@ -605,6 +605,7 @@ class Sync:
     copy_ns: int | None = None
     seen_by: tuple[str, ...] = ()
     compiled: bool = False
+    constant: bool = False
 
     @property
     def free(self) -> bool | None:
@@ -614,7 +615,7 @@ class Sync:
     @property
     def hideable(self) -> bool:
         """Whether ``pin_memory`` and ``non_blocking=True`` would hide it."""
-        return self.kind in ("pageable copy", "copy to device")
+        return self.kind in ("pageable copy", "copy to device") and not self.constant
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,15 +232,16 @@ def _syncs(counted: Counted) -> Reading:
     if capture.syncs is None:
         return _unknown("not looked for")
     number = len(capture.syncs)
-    return _at_least(number) if _may_wait_more(capture) else _exactly(number)
+    return _at_least(number) if may_wait_more(capture) else _exactly(number)
 
 
-def _may_wait_more(capture: Capture) -> bool:
+def may_wait_more(capture: Capture) -> bool:
     """Whether something on paper may wait that is not seen into, or as often as nobody knows."""
     if capture.paper is None:
         return False
     reads = any(sync.op in _READING for sync in capture.syncs or ())
-    return bool(reads or capture.paper.own or "unknown-call" in note_codes(capture.notes))
+    noted = {"unknown-call", "syncs-at-least"} & set(note_codes(capture.notes))
+    return bool(reads or capture.paper.own or noted)
 
 
 def _recompiles(counted: Counted) -> Reading:

@@ -23,6 +23,15 @@ _PAGEABLE = "Pageable"
 
 _COPYING = frozenset({None, "copy_", "_to_copy", "to", "clone"})
 _TESTS = frozenset({"is_nonzero", "equal", "allclose"})
+# They read values, or have a library wait, for what they must know or check: their values are not
+# what the user asked for. On paper: paper/reads.py.
+_INSIDE = frozenset(
+    {
+        "bincount", "histc", "linspace", "logspace", "multinomial", "normal", "searchsorted",
+        "unique_consecutive", "unique_dim", "_unique2",
+    }
+)  # fmt: skip
+_ALGEBRA = ("linalg_", "_linalg_")
 _MASKED = frozenset(
     {
         "index", "index_put", "index_put_", "_index_put_impl_", "masked_select", "masked_scatter",
@@ -84,6 +93,8 @@ def _sync(settled: Settled, wait: _Wait, idle_ns: int | None) -> Sync:
 
 def kind(outermost: str | None, innermost: str | None, copied: str = "") -> SyncKind:
     """What kind of wait an op makes. `copied`: the name of the copy that is waited for, or ""."""
+    if outermost is not None and (outermost in _INSIDE or outermost.startswith(_ALGEBRA)):
+        return "inside an op"
     if innermost == "_local_scalar_dense":
         return "bool" if outermost in _TESTS else "item"
     if innermost == "masked_select" or (innermost == "nonzero" and outermost in _MASKED):

@@ -197,6 +197,9 @@ def test_a_kernel_of_unknown_launch_leaves_the_cost_unknown(trace):
         (None, None, FROM_HOST, "pageable copy"),
         ("repeat_interleave", "repeat_interleave", TO_HOST, "inside an op"),
         ("unique", "_unique2", "", "inside an op"),
+        ("multinomial", "_local_scalar_dense", TO_HOST, "inside an op"),
+        ("bincount", "copy_", TO_HOST, "inside an op"),
+        ("linalg_inv", "_local_scalar_dense", TO_HOST, "inside an op"),
         (None, None, "", "explicit"),
     ],
 )

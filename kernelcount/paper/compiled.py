@@ -15,13 +15,12 @@ from functools import partial
 from typing import Any
 
 from kernelcount.model import Place, Sync
-from kernelcount.paper import adapter, flops, host, origins, parts, rules, wrapper
+from kernelcount.paper import adapter, flops, host, origins, parts, reads, rules, wrapper
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call, Log, call_of
 from kernelcount.paper.mode import op_of
 from kernelcount.paper.places import STAND_IN, device_of, is_on
 from kernelcount.paper.traced import placed
-from kernelcount.paper.waits import in_graph
 
 GPU_IN_GRAPHS = "cpu"
 HOST_IN_GRAPHS = "meta"
@@ -312,10 +311,9 @@ def _nothing(_: Any) -> None:
 
 def _made(call: wrapper.Call, ops: _Ops) -> Call | None:
     made = _launched(call, ops)
-    kind = in_graph(call.name, call.wait)
-    if made is None or kind is None:
+    if made is None or call.wait is None:
         return made
-    return replace(made, waits=(Sync(kind, op=call.name.rpartition(".")[2]),))
+    return replace(made, waits=(Sync(call.wait, op=call.name.rpartition(".")[2]),))
 
 
 def _launched(call: wrapper.Call, ops: _Ops) -> Call | None:
@@ -326,13 +324,21 @@ def _launched(call: wrapper.Call, ops: _Ops) -> Call | None:
     if call.kind == "sync":
         return Call(call.name, rules.Cost(0, 1))
     if call.kind == "branch":
-        return Call(call.name, rules.Cost(0, exact=False))
+        return Call(call.name, rules.Cost(0, exact=False), more_waits=True)
     if call.kind == "unknown":
         return Call(call.name, rules.Cost(0, exact=False), unknown=True)
     known = ops.next(call.name)
     if known is None:
-        return Call(call.name, rules.by_name(call.name.split(".")[1]))
+        return named(call.name)
     return replace(known, name=call.name) if known.cost != rules.NOTHING else None
+
+
+def named(name: str) -> Call:
+    """A library call of which nothing but the name is known: ``aten.nonzero.default``."""
+    plain = name.split(".")[1]
+    kind = reads.by_name(plain)
+    waits = (Sync(kind, op=plain),) if kind else ()
+    return Call(name, rules.by_name(plain), waits=waits, more_waits=reads.is_open(plain))
 
 
 class _Ops:
@@ -366,6 +372,8 @@ class _Ops:
         if not _on_gpu(op):
             return Call(written)  # the host's own
         call = call_of(op, self._card, "cuda") or Call(written)
+        inside = tuple(Sync(kind, op=name) for kind, name in reads.found(op))
+        call = replace(call, waits=inside, more_waits=reads.may_wait_more(op))
         # With its operands padded, not even what was recorded of this shape holds.
         return replace(call, cost=rules.AT_LEAST_ONE, source=None) if may_be_padded(op) else call
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from kernelcount.paper import adapter
+from kernelcount.paper import adapter, waits
 from kernelcount.paper import attention as attending
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Log
@@ -35,6 +35,7 @@ def for_card(card: Card, log: Log) -> Composites:
         aten.rms_norm.default: _rms_norm_into(log),
         aten.one_hot.default: _one_hot,
         aten.ctc_loss.Tensor: _ctc_loss,
+        aten.is_nonzero.default: waits.is_nonzero,
         **_recurrent(log),
     }
 

@@ -399,6 +399,10 @@ def _notes(calls: Iterable[Call]) -> Iterator[Note]:
     if open_calls:
         detail = f"may launch more kernels than counted: {_listed(open_calls)}"
         yield Note("at-least", detail)
+    waiting = Counter(_plain(c.name) for c in calls if c.more_waits)
+    if waiting:
+        detail = f"the CPU may wait for the GPU more often than counted: {_listed(waiting)}"
+        yield Note("syncs-at-least", detail)
     for source in dict.fromkeys(c.source for c in calls if c.source):
         yield Note("atlas", source)
 

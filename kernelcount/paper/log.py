@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kernelcount.model import Source, Sync, SyncKind
-from kernelcount.paper import atlas, cards, flops, rules, waits
+from kernelcount.paper import atlas, cards, flops, reads, rules, waits
 from kernelcount.paper.flops import Flops
 from kernelcount.paper.places import STAND_IN, is_on
 from kernelcount.paper.sources import Sources
@@ -32,7 +32,8 @@ class Call:
     knows what the call does. `flops`: its operations and their precision, None where there is no
     formula for them. `own`: it is somebody's own op, which moves at most all that it is given.
     `ops` of the user's code are what it computes, and `where` says when, and as a part of what.
-    `waits`: the CPU waits in it for the GPU; of a graph, where it is called from.
+    `waits`: the CPU waits in it for the GPU; of a graph, where it is called from. `more_waits`: it
+    may wait more often than that.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Call:
     ops: tuple[Traced, ...] = ()
     where: Source | None = None
     waits: tuple[Sync, ...] = ()
+    more_waits: bool = False
 
 
 class Log:
@@ -98,8 +100,13 @@ class Log:
         if self.is_open:
             self.sources.saw()
 
-    def note_op(self, op: rules.Op, known: flops.Flops | None = None) -> None:
-        """Note an op, if it launches anything. `known`: its operations, where no formula is."""
+    def note_op(
+        self, op: rules.Op, known: flops.Flops | None = None, *, read: bool = False
+    ) -> None:
+        """Note an op, if it launches anything. `known`: its operations, where no formula is.
+
+        `read`: it could not do without values, so that a GPU makes the CPU wait in it.
+        """
         if self.met is not None:
             self.met(op)
         if self._inside is not None and not self.is_open:
@@ -107,12 +114,13 @@ class Log:
         if not self.is_open:
             return
         call, found = call_of(op, self.card), tuple(waits.waits(op, self.pinned))
-        if call is None and found:
+        more = reads.may_wait_more(op) or (read and not found)
+        if call is None and (found or more):
             call = Call(f"{op.namespace}::{op.name}")
         if call is not None:
             ops, where = self.sources.of(op.name)
-            done = known or call.flops
-            self.calls.append(replace(call, flops=done, ops=ops, where=where, waits=found))
+            call = replace(call, flops=known or call.flops, ops=ops, where=where)
+            self.calls.append(replace(call, waits=found, more_waits=more))
 
     def note_held(self, values: Values) -> None:
         """Look at what is held just now; not where a graph is played, which holds what is fused."""
@@ -125,10 +133,10 @@ class Log:
         if self.is_open:
             self.calls.append(Call(what, waits=(waits.at(kind, what),)))
 
-    def note_open(self, what: str) -> None:
-        """Note what launches kernels that nobody counts here."""
+    def note_open(self, what: str, *, waits: bool = True) -> None:
+        """Note what launches kernels that nobody counts here. `waits`: the CPU may wait in it."""
         if self.is_open:
-            self.calls.append(Call(what, rules.Cost(0, exact=False)))
+            self.calls.append(Call(what, rules.Cost(0, exact=False), more_waits=waits))
             if self.recorder is not None:
                 self.recorder.beside[what] += 1
 

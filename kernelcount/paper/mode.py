@@ -102,14 +102,19 @@ class _Run:
             return self.func(*self.args, **self.kwargs)
         refuse_layouts(self.given)
         self._refuse_what_cannot_run()
+        read = False
         try:
-            result = self.func(*self.args, **self.kwargs)
+            # What torch reads in it is its own: of an overload that does not fit it makes an error
+            # that shows the arguments, and then takes the next.
+            with self.log.opened(to=False):
+                result = self.func(*self.args, **self.kwargs)
         except (NotImplementedError, RuntimeError) as error:
             # Only what needs values says that it cannot do without them; the rest is the user's.
             if not isinstance(error, NotImplementedError) and "meta" not in str(error).lower():
                 raise
             if self.log.recorder is not None:
                 self.log.recorder.read()
+            read = True
             result = self.values.ask(self.func, self.args, self.kwargs, self._changed())
         else:
             refuse_layouts(leaves(result))
@@ -120,7 +125,7 @@ class _Run:
         if (gradient := adapter.backward_node()) in _BY_VALUES:
             self.log.note_open(str(gradient))
         else:
-            self.log.note_op(_as_on_gpu(self.op(result), gradient))
+            self.log.note_op(_as_on_gpu(self.op(result), gradient), read=read)
         self.log.note_held(self.values)
         return result
 

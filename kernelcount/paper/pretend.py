@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from typing import Any
 from unittest import mock
 
-from kernelcount.paper import adapter, addresses, autocast, cuda, graphs, streams, threads
+from kernelcount.paper import adapter, addresses, autocast, cuda, graphs, streams, threads, waits
 from kernelcount.paper.cards import Card
 from kernelcount.paper.places import STAND_IN, device_of, is_gpu, is_on, redirected
 from kernelcount.paper.scene import Scene
@@ -57,6 +57,9 @@ class AGpu:
             self._scene.note_wait("copy to host", what)
             notice(what)
 
+        def cast(what: str) -> None:
+            notice(what, waits=False)
+
         self._kept.enter_context(adapter.cuda_not_started())
         self._answer()
         _replace(self._kept, torch.Tensor, {"__repr__": apart(_representation(read))})
@@ -66,9 +69,9 @@ class AGpu:
         _replace(self._kept, ThreadPoolExecutor, {"submit": submitted})
         self._make()
         if not self._compiles:
-            self._kept.enter_context(autocast.followed(notice))
+            self._kept.enter_context(autocast.followed(cast))
         else:
-            _replace(self._kept, torch.autocast, _autocast(notice))
+            _replace(self._kept, torch.autocast, _autocast(cast))
         self.put_on()
         return self
 
@@ -243,8 +246,10 @@ def _putting() -> Callable[..., None]:
     def put_in(self: Any, index: Any, value: Any) -> None:
         """Tensor.__setitem__: a number is put on the host first, as for CUDA (indexing.cpp)."""
         if is_on(self) and isinstance(value, bool | int | float | complex):
-            value = torch.tensor(value, dtype=self.dtype, device="cpu")
-        put(self, index, value)
+            number = torch.tensor(value, dtype=self.dtype, device="cpu")
+            waits.of_numbers(lambda: put(self, index, number))
+        else:
+            put(self, index, value)
 
     return put_in
 
@@ -332,12 +337,18 @@ def _factories(is_lifted: Callable[[], bool]) -> dict[str, Any]:
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def on_gpu(data: Any, requires_grad: bool, **kwargs: Any) -> Any:
         data = mapped(data, lambda v: v.item() if is_on(v) and v.dim() == 0 else v)
-        return tensor(data, device="cpu", **kwargs).to(STAND_IN).requires_grad_(requires_grad)
+        host = tensor(data, device="cpu", **kwargs)
+        if isinstance(data, torch.Tensor):
+            return host.to(STAND_IN).requires_grad_(requires_grad)
+        return waits.of_numbers(lambda: host.to(STAND_IN).requires_grad_(requires_grad))
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def taken_to_gpu(data: Any, dtype: Any) -> Any:
         if not isinstance(data, torch.Tensor):
-            return as_tensor(data, dtype=dtype, device="cpu").to(STAND_IN)
+            host = as_tensor(data, dtype=dtype, device="cpu")
+            # An array's memory is the user's, and could be pinned.
+            own = hasattr(data, "__array_interface__")
+            return host.to(STAND_IN) if own else waits.of_numbers(lambda: host.to(STAND_IN))
         return data.to(STAND_IN, data.dtype if dtype is None else dtype)
 
     def made(data: Any, *, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Any:

@@ -42,7 +42,7 @@ class Scene:
         if self.log is not None:
             self.log.note_wait(kind, what)
 
-    def note_open(self, what: str) -> None:
-        """Note that `what` has launched kernels that nobody counts here."""
+    def note_open(self, what: str, *, waits: bool = True) -> None:
+        """Note that `what` has launched kernels that nobody counts here, or waited in it."""
         if self.log is not None:
-            self.log.note_open(what)
+            self.log.note_open(what, waits=waits)

@@ -6,32 +6,19 @@ calls is not known here.
 
 from __future__ import annotations
 
-import dis
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from kernelcount.callers import is_ours, site
+from kernelcount.callers import is_users, site
 from kernelcount.model import Sync, SyncKind
-from kernelcount.paper import rules
+from kernelcount.paper import adapter, reads, rules
 from kernelcount.paper.adapter import unique_id
 from kernelcount.paper.places import device_of, is_on
 
-# They find out how much there is before they can make room for it: cuda/Nonzero.cu, cuda/Unique.cu,
-# cuda/SummaryOps.cu (bincount), Repeat.cpp (without its output_size).
-_BY_NAME: dict[str, SyncKind] = {
-    "nonzero": "nonzero",
-    "masked_select": "mask",
-    "equal": "bool",
-    "_unique2": "inside an op",
-    "unique_dim": "inside an op",
-    "unique_consecutive": "inside an op",
-    "bincount": "inside an op",
-}
 _INDEXED = ("index", "index_put", "index_put_", "_index_put_impl_")
-# How Python tests a value, from 3.10 to 3.14; it calls for all else.
-_TESTS = ("POP_JUMP", "JUMP_IF", "TO_BOOL", "UNARY_NOT", "CONTAINS_OP")
 
 
 class Pinned:
@@ -53,14 +40,30 @@ class Pinned:
 
 def waits(op: rules.Op, pinned: Pinned) -> list[Sync]:
     """The waits that one op makes when it is called where this is called from."""
-    return [at(kind, _called(op, kind)) for kind in _kinds(op, pinned)]
+    found = [at(kind, name) for kind, name in _found(op, pinned)]
+    return [replace(w, constant=True) for w in found] if found and _of_numbers() else found
 
 
-def _called(op: rules.Op, kind: SyncKind) -> str:
-    """The op as a trace has it: the outermost."""
-    if op.name == "_local_scalar_dense":
-        return "is_nonzero" if kind == "bool" else "item"
-    return "to" if op.name == "_to_copy" else op.name
+def is_nonzero(tensor: Any) -> Any:
+    """The op that Python asks whether a tensor is true, be it ``if t``, ``bool(t)`` or ``max(t)``.
+
+    That it was asked is told by its frame, when the value is read in it.
+    """
+    import torch
+
+    return adapter.decomposed(torch.ops.aten.is_nonzero.default, (tensor,), {})
+
+
+def of_numbers(call: Callable[[], Any]) -> Any:
+    """Make a call that copies numbers of the user's code to the GPU, and no tensor of the user's.
+
+    That it is so is told by this frame.
+    """
+    return call()
+
+
+def _of_numbers() -> bool:
+    return _is_within(sys._getframe(), of_numbers)
 
 
 def at(kind: SyncKind, op: str) -> Sync:
@@ -72,37 +75,27 @@ def at(kind: SyncKind, op: str) -> Sync:
     return Sync(kind, place.file, place.line, place.function, op, seen_by=("paper",))
 
 
-def in_graph(name: str, wait: SyncKind | None) -> SyncKind | None:
-    """The wait that a call in Inductor's code makes; `wait`: what the code itself says."""
-    return wait or _BY_NAME.get(name.removeprefix("aten.").partition(".")[0])
-
-
-def _kinds(op: rules.Op, pinned: Pinned) -> Iterator[SyncKind]:
+def _found(op: rules.Op, pinned: Pinned) -> Iterator[tuple[SyncKind, str]]:
+    """The kind of each wait, and the op as a trace has it: the outermost."""
     if op.name == "_local_scalar_dense":
-        yield "bool" if _tests(sys._getframe()) else "item"
+        tested = _is_within(sys._getframe(), is_nonzero)
+        yield ("bool", "is_nonzero") if tested else ("item", "item")
     elif op.name in rules.COPIES:
-        yield from _copy(op, pinned)
+        name = "to" if op.name == "_to_copy" else op.name
+        yield from ((kind, name) for kind in _copy(op, pinned))
     elif op.name in _INDEXED:
-        yield from _index(op)
-    elif op.name == "repeat_interleave" and op.kwargs.get("output_size") is None:
-        yield "inside an op"
-    elif op.name in _BY_NAME and any(t.numel() for t in op.read):
-        yield _BY_NAME[op.name]
+        yield from ((kind, op.name) for kind in _index(op))
+    else:
+        yield from reads.found(op)
 
 
-def _tests(frame: FrameType | None) -> bool:
-    """Whether the innermost code that is not ours asks whether something is true."""
-    while frame is not None and (is_ours(frame.f_code.co_filename) or _keeps_from_compiling(frame)):
+def _is_within(frame: FrameType | None, function: Callable[..., Any]) -> bool:
+    """Whether a function of ours is being called by the user's line that runs just now."""
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        if frame.f_code is function.__code__:
+            return True
         frame = frame.f_back
-    if frame is None or frame.f_lasti < 0:
-        return False
-    return dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith(_TESTS)
-
-
-def _keeps_from_compiling(frame: FrameType) -> bool:
-    """Whether it is Dynamo's frame round what is not to be compiled, such as our mode."""
-    name = str(frame.f_globals.get("__name__", ""))
-    return name.startswith(("torch._dynamo", "torch._compile"))
+    return False
 
 
 def _copy(op: rules.Op, pinned: Pinned) -> Iterator[SyncKind]:

@@ -7,14 +7,15 @@ whether these are on or off. Where a torch lacks a name, `BreakWatch.untold` say
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial, wraps
+from pathlib import PurePath
 from traceback import FrameSummary
 from typing import Any
 from unittest import mock
 
-from kernelcount.callers import innermost, plain
+from kernelcount.callers import innermost, is_users, plain
 from kernelcount.model import Break, Recompilation
 
 # A guard's text begins with the compilation that it belongs to and ends with the code it is from:
@@ -35,6 +36,7 @@ _ABOUT = (
     (re.compile(r"method: <Logger .*?>\.(\w+)"), r"logging: \1"),
     (re.compile(r"qualname: (\S+?),"), r"\1"),
 )  # fmt: skip
+_ASKED = "torch._dynamo.graph_break()"
 _LONGEST = 100  # characters of a reason
 
 
@@ -86,6 +88,8 @@ class BreakWatch:
         if not frames:
             return
         reason, explanation = about(message)
+        if reason == _ASKED and not is_users(frames[-1].filename):
+            reason, explanation = _asked_by_torch(frames)
         # A call that Dynamo inlined breaks once for each function above, and once for itself.
         key = (frames[-1].filename, frames[-1].lineno, reason)
         at = innermost(frames)
@@ -100,6 +104,19 @@ class BreakWatch:
         self._recompilations.append(
             Recompilation(code.co_filename, code.co_firstlineno, plain(code.co_name), said)
         )
+
+
+def _asked_by_torch(frames: Sequence[FrameSummary]) -> tuple[str, str]:
+    """What a break is about that no user asked for: torch keeps a call in a graph of its own.
+
+    So it does with the step of an optimizer (_use_grad_for_differentiable in torch/optim).
+    """
+    at = frames[-1]
+    file = PurePath(at.filename)
+    is_step = file.parts[-3:] == ("torch", "optim", "optimizer.py")
+    what = "Optimizer.step" if is_step else f"{at.name} of torch"
+    where = "/".join(file.parts[-3:])
+    return what, f"torch itself breaks the graph there, in {at.name} of {where}."
 
 
 def hooked(

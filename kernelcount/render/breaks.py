@@ -106,16 +106,23 @@ def section(entries: Sequence[Figures]) -> Iterator[Listing]:
             yield Listing(f"{entry.title}: CUDA graphs skipped", closing=why)
 
 
+_EACH_TOO = "any of them costs, or all together"
+
+
 def _breaks(title: str, capture: Capture, breaks: Sequence[Break]) -> Listing:
     rows = [("", "line", "in", "what", "kernels")]
     closing: list[str] = []
+    together = _together(capture)
+    alike = len(breaks) > 1 and all(b.cost == together and b.cost.kernels is None for b in breaks)
     for n, at in enumerate(breaks, 1):
         cost = at.cost if len(breaks) > 1 else _together(capture)
         kernels = "?" if cost.kernels is None else f"{cost.kernels:+}"
         rows.append((str(n), _place(at), clean(at.function), clean(at.reason), kernels))
-        closing.append(f"{n} {_told(cost)} {prose(at.explanation)}".rstrip())
+        said = () if alike else (_told(cost),)
+        closing.append(" ".join(filter(None, (str(n), *said, prose(at.explanation)))))
     if len(breaks) > 1:
-        told = _told(_together(capture), many=True)
+        told = _told(together, many=True)
+        told = told.replace("they cost together", _EACH_TOO, 1) if alike else told
         closing.append(told[0].upper() + told[1:])
     return Listing(title, tuple(rows), "rlllr", tuple(closing), whole=1)
 

@@ -55,7 +55,9 @@ def _share(found: Fusion) -> str:
     why = f" ({found.unknown})" if found.unknown else ""
     share = percent(found.matched / found.total)
     kernels = plural(found.total, "eager kernel")
-    return prose(f"Of {kernels}, {found.matched} ({share}) are replaced or left for a reason{why}")
+    are = "is" if found.matched == 1 else "are"
+    said = f"Of {kernels}, {found.matched} ({share}) {are} replaced or left for a reason{why}"
+    return prose(said)
 
 
 def _reasons(capture: Capture, found: Fusion) -> Mapping[Key, dict[str, None]]:
@@ -128,8 +130,10 @@ def document(entry: Figures, base: Capture | None) -> list[dict[str, Any]] | Non
         {
             "kernel": None,
             "record": None,
-            "replaces": [_eager(theirs.works[theirs.work[p]], p, before[p])],
+            **_of_source(None),
+            "replaces": [{**_eager(theirs.works[theirs.work[p]], p, before[p]), "by": None}],
             "alone": {"code": code, "detail": REASONS.get(code), "kernel": None, "said": None},
+            "apart": [],
         }
         for p, code in found.left
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from kernelcount.model import Capture, Gap, Sync
+from kernelcount.model import Capture, Gap, Sync, note_codes
 from kernelcount.render.figures import LISTED, Figures, Line, busy_share
 from kernelcount.render.layout import Line as Text
 from kernelcount.render.layout import Page, cells, columns, fit, pad, wrap
@@ -64,8 +64,8 @@ def lines(entries: Sequence[Figures]) -> list[Line]:
     """One line for waits and one for the GPU's idle time, where there are any."""
     shown: list[Line] = []
     found = [known(e) for e in entries]
-    if any(found):
-        texts = tuple("unknown" if syncs is None else str(len(syncs)) for syncs in found)
+    if any(found) or any(map(_may_be_more, entries)):
+        texts = tuple(map(_number, entries))
         shown.append(Line("syncs", texts, _costliest(found)))
     gaps = [gap for e in entries for gap in _gaps(e)]
     if gaps:
@@ -74,6 +74,18 @@ def lines(entries: Sequence[Figures]) -> list[Line]:
         longest = max(gap.duration_ns for gap in gaps)
         shown.append(Line("GPU idle", texts, f"longest {duration(longest)}, profiled"))
     return shown
+
+
+def _number(entry: Figures) -> str:
+    syncs = known(entry)
+    if syncs is None:
+        return "unknown"
+    return f"{'≥ ' if _may_be_more(entry) else ''}{len(syncs)}"
+
+
+def _may_be_more(entry: Figures) -> bool:
+    """Whether on paper there may be waits that are not listed, which a note then says."""
+    return known(entry) is not None and "syncs-at-least" in note_codes(entry.notes)
 
 
 def _costliest(found: Sequence[tuple[Sync, ...] | None]) -> str:
@@ -130,7 +142,22 @@ def listing(entries: Sequence[Figures], page: Page) -> list[Text]:
                 ((f"  {text}", "dim"),) for text in wrap(_hidden(syncs or ()), page.width - 2)
             ]
         shown += _idle(entry, entries, page)
+        if _is_beyond(entry):
+            shown += [((f"  {text}", "dim"),) for text in wrap(_BEYOND, page.width - 2)]
     return shown
+
+
+_BEYOND = (
+    "A wait is longer than all that the GPU was idle: it counts from the call of its copy, and "
+    "idle times from the start of the first record."
+)
+
+
+def _is_beyond(entry: Figures) -> bool:
+    """Whether what a wait cost is more than the gaps come to, which begin with the first record."""
+    idle_ns = entry.capture.idle_ns if entry.capture else None
+    waits = (s.idle_ns for s in known(entry) or ())
+    return idle_ns is not None and any(ns is not None and ns > idle_ns for ns in waits)
 
 
 def _of(entry: Figures, entries: Sequence[Figures]) -> str:
@@ -204,6 +231,7 @@ def document(entry: Figures) -> dict[str, Any]:
     looked = capture if capture and entry.reason is None else Capture(entry.name)
     return {
         "syncs": None if syncs is None else [_sync(s, entry) for s in syncs],
+        "syncs_at_least": None if syncs is None else _may_be_more(entry),
         "gaps": None if looked.gaps is None else [_gap(g) for g in looked.gaps],
         "idle_ns": looked.idle_ns,
         "busy_share": None if share is None else share[0],

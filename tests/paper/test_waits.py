@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import pytest
-from counting import CASES
+from counting import CASES, codes
 
-from kernelcount import capture
-from kernelcount.model import Unmeasured
-from kernelcount.paper import waits
-from kernelcount.paper.waits import Pinned, in_graph
+from kernelcount import capture, rules
+from kernelcount.model import Bounds, Unmeasured
+from kernelcount.paper import reads, waits
+from kernelcount.paper.compiled import named
+from kernelcount.paper.waits import Pinned
 
 
 @pytest.fixture
@@ -77,6 +78,124 @@ def f(x):
     }  # fmt: skip
 
 
+def test_whatever_asks_whether_a_tensor_is_true_makes_a_bool(waited):
+    assert waited("""
+def f(x):
+    a = bool(x[0])
+    b = max(x[:2]) if x[1] else any([x[2] > 5])
+    return x + a, 5 in x
+""") == {
+        "eager": [
+            ("bool", "is_nonzero", 1), ("bool", "is_nonzero", 2), ("bool", "is_nonzero", 2),
+            ("item", "item", 3),
+        ]
+    }  # fmt: skip
+
+
+def inside(op, line, number=1):
+    return [("inside an op", op, line)] * number
+
+
+def test_values_that_ops_read_inside_of_themselves_are_waited_for(waited):
+    assert waited("""
+def f(x):
+    drawn = torch.multinomial(x.softmax(-1), 1), torch.multinomial(x.softmax(-1), 3, True)
+    if torch.allclose(x, x + 1):
+        return x
+    counted = x.histc(10), x.histc(10, 0, 1), x.abs().long().bincount()
+    made = torch.normal(x, x.abs()), torch.normal(x, 1.0), torch.linspace(x[0], 5.0, 3)
+    order = torch.searchsorted(x, x, sorter=x.argsort()), torch.searchsorted(x, x)
+    return drawn, counted, made, order, torch.equal(x, x[1:])
+""") == {
+        "eager": [
+            *inside("multinomial", 1, 2), ("bool", "allclose", 2), *inside("histc", 4, 2),
+            *inside("bincount", 4, 2), *inside("normal", 5), *inside("linspace", 5),
+            *inside("searchsorted", 6, 2),
+        ]
+    }  # fmt: skip
+
+
+def test_they_are_in_compiled_code_where_inductor_calls_the_op(waited):
+    assert waited("""
+def f(x):
+    drawn = torch.multinomial(x.softmax(-1), 1), torch.multinomial(x.softmax(-1), 3, True)
+    return drawn, x.histc(10)
+""", "compile") == {
+        "compile": [*inside("multinomial", 1, 2), *inside("histc", 2, 2)]
+    }  # fmt: skip
+
+
+OPEN = {
+    "inverse": ("torch.linalg.inv(x.view(8, 8))", 1),
+    "root": ("torch.linalg.cholesky(x.view(8, 8))", 1),
+    "solution": ("torch.linalg.solve(x.view(8, 8), x[:8])", 1),
+    "decomposition": ("torch.linalg.svd(x.view(8, 8))", 1),
+    "eigenvalues": ("torch.linalg.eigh(x.view(8, 8))", 1),
+    "factors": ("torch.linalg.lu_factor(x.view(8, 8))", 1),
+    "most frequent": ("x.mode()", 0),
+    "sets": ("torch.isin(x, x)", 0),
+}
+
+
+@pytest.mark.parametrize("what", OPEN)
+def test_where_nobody_knows_how_often_an_op_waits_the_number_is_a_lower_bound(count, target, what):
+    text, seen = OPEN[what]
+    (outcome,) = count(target(f"def f(x): return {text}") + ":f", device="paper",
+                       sizes=(64,)).values()  # fmt: skip
+    assert len(outcome.syncs) == seen
+    assert "syncs-at-least" in codes(outcome)
+    reading = rules.read("syncs", rules.Counted(outcome))
+    assert (reading.value, reading.at_least) == (seen, True)
+    assert rules.status(reading, Bounds(high=seen)) == "undecided"
+
+
+def test_in_compiled_code_too(count, target):
+    path = target("""
+def inverse(x):
+    return torch.linalg.inv(x.view(8, 8)) + 1
+
+
+def asks_for_it(x):
+    y = x + 1
+    torch.cuda.synchronize()
+    return y * 2
+""")
+    for name in ("inverse", "asks_for_it"):
+        (outcome,) = count(f"{path}:{name}", "compile", device="paper", sizes=(64,)).values()
+        assert rules.read("syncs", rules.Counted(outcome)).at_least, name
+
+
+def test_what_needs_values_that_nothing_here_knows_of_may_wait(count, target, monkeypatch):
+    monkeypatch.delitem(reads._BY_NAME, "allclose")
+    (outcome,) = count(target("def f(x): return torch.allclose(x, x + 1)") + ":f",
+                       device="paper", sizes=(64,)).values()  # fmt: skip
+    assert outcome.syncs == ()
+    assert "syncs-at-least" in codes(outcome)
+
+
+def test_gradients_that_hang_on_values_may_wait(count, target):
+    (outcome,) = count(target("def f(x): return x.prod()") + ":f", device="paper", sizes=(8,),
+                       backward=True).values()  # fmt: skip
+    assert "syncs-at-least" in codes(outcome)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x.quantile(0.5)",
+        "torch.linalg.vector_norm(x)",
+        "torch.linalg.solve_triangular(x.view(8, 8), x.view(8, 8), upper=True)",
+        "torch.isin(x, x[:1])",
+    ],
+)
+def test_what_reads_nothing_does_not_wait(count, target, text):
+    (outcome,) = count(target(f"def f(x): return {text}") + ":f", device="paper",
+                       sizes=(64,)).values()  # fmt: skip
+    assert outcome.syncs == ()
+    assert "syncs-at-least" not in codes(outcome)
+    assert not any("Tensor.__repr__" in note.detail for note in outcome.notes)
+
+
 def test_each_mask_is_searched_and_one_that_a_number_is_put_under_is_not(waited):
     assert waited("""
 def f(x):
@@ -116,6 +235,27 @@ def test_copies_are_waited_for_unless_they_need_not_be(waited):
             ("copy to host", "copy_", 8),
         ]
     }  # fmt: skip
+
+
+def test_numbers_of_the_code_cannot_be_pinned_and_no_advice_says_so(count, target, kernelcount):
+    path = target("""
+def make_inputs(n=None, device="cpu"):
+    return torch.randn(64, device=device), torch.randn(64)
+
+
+def f(x, host):
+    x[2] = 5.0
+    x[torch.zeros(2, dtype=torch.int64, device="cuda")] = 1
+    y = torch.tensor([1.0], device="cuda"), x.new_tensor([1.0]), torch.as_tensor(1, device="cuda")
+    return y, torch.as_tensor(host, device="cuda"), host.to("cuda")
+""")
+    (outcome,) = count(path + ":f", device="paper", sizes=()).values()
+    assert {s.kind for s in outcome.syncs} == {"pageable copy"}
+    assert [(s.line, s.hideable) for s in outcome.syncs] == [
+        (8, False), (9, False), *[(10, False)] * 3, *[(11, True)] * 2,
+    ]  # fmt: skip
+    _, out, _ = kernelcount("run", path + ":f", "--device", "paper", "--variant", "eager", "--full")
+    assert "would hide the copies at users.py:11." in out
 
 
 def test_what_is_asked_to_wait_for_is_told_too(waited):
@@ -260,10 +400,11 @@ def test_pinned_memory_is_known_as_long_as_it_lives():
     assert torch.zeros(4) not in pinned
 
 
-def test_calls_of_inductors_code_wait_as_their_ops_do():
-    assert in_graph("aten.nonzero.default", None) == "nonzero"
-    assert in_graph("copy_", "copy to host") == "copy to host"
-    assert in_graph("extern_kernels.mm", None) is None
+def test_calls_of_inductors_code_of_which_no_more_is_known_wait_as_their_ops_do():
+    assert [s.kind for s in named("aten.nonzero.default").waits] == ["nonzero"]
+    assert named("extern_kernels.mm").waits == ()
+    assert not named("extern_kernels.mm").more_waits
+    assert named("aten.geqrf.default").more_waits
 
 
 def test_outside_of_all_the_users_code_a_wait_has_no_line():

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 from pathlib import Path
+from traceback import FrameSummary
 
 import pytest
 import torch
@@ -86,6 +87,26 @@ def test_a_break_is_told_with_its_line_and_what_it_is_about(function, text, reas
     (found,) = seen(function, torch.ones(4)).breaks
     assert (found.file, found.line) == (HERE, line_of(function, text))
     assert (found.function, found.reason) == (function.__name__, reason)
+
+
+ASKED_FOR = """Call to `torch._dynamo.graph_break()`
+  Explanation: User-inserted graph break. Message: None"""
+
+
+def test_a_break_that_torch_itself_asks_for_is_not_told_as_the_users():
+    watch = BreakWatch()
+    users = FrameSummary(HERE, 7, "train", lookup_line=False)
+    torchs = str(Path(torch.__file__).parent / "optim" / "optimizer.py")
+    for file, name in ((torchs, "_use_grad"), (torch.__file__, "inner")):
+        watch.note_break(ASKED_FOR, [users, FrameSummary(file, 82, name, lookup_line=False)])
+    watch.note_break(ASKED_FOR, [users])
+    found = [(b.line, b.reason, b.explanation) for b in watch._breaks.values()]
+    assert found == [
+        (7, "Optimizer.step",
+         "torch itself breaks the graph there, in _use_grad of torch/optim/optimizer.py."),
+        (7, "inner of torch", found[1][2]),
+        (7, "torch._dynamo.graph_break()", "User-inserted graph break. Message: None"),
+    ]  # fmt: skip
 
 
 def test_a_break_in_a_function_that_was_inlined_is_one():

@@ -114,6 +114,16 @@ def test_where_there_is_nothing_to_tell_nothing_is_said():
     assert "recompile" not in text
 
 
+def test_what_holds_of_every_break_is_said_once():
+    why = Cost(None, "the function goes backward itself")
+    text = " ".join(
+        listed(replace(PRINT, cost=why), replace(BRANCH, cost=why), breaks_cost=why).split()
+    )
+    assert text.count(why.why) == 1
+    assert "Cannot tell how many kernels any of them costs, or all together: the fun" in text
+    assert "1 Dynamo does not know how to trace" in text
+
+
 def test_the_long_listing_has_every_one_of_them():
     text = listed(
         PRINT,

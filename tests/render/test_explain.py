@@ -2,9 +2,12 @@
 
 import json
 
-from kernelcount.model import Apart, Origin, Place, Source
+import pytest
+
+from kernelcount.model import Apart, Fusion, Origin, Place, Source
 from kernelcount.render import render
 from kernelcount.render.explain import Listing, shown
+from kernelcount.render.fusion import _share
 from kernelcount.render.layout import Page, paint
 from kernelcount.render.origins import patterns
 
@@ -44,6 +47,12 @@ def test_a_plain_run_shows_none_of_it():
     assert "source lines" not in render(
         sourced.report(sourced.eager(), sourced.compiled()), format="table"
     )
+
+
+@pytest.mark.parametrize(("number", "verb"), [(1, "is"), (2, "are")])
+def test_of_one_kernel_it_is_said_in_the_singular(number, verb):
+    found = Fusion("compile", "eager", matched=number, total=number)
+    assert f" (100 %) {verb} replaced" in _share(found)
 
 
 def test_eager_kernels_that_nothing_replaces_are_listed_with_the_reason():
@@ -98,7 +107,11 @@ def test_an_eager_kernel_that_is_left_has_an_entry_without_a_kernel():
     eager = sourced.eager(Source((sourced.ADD,)), Source((other,)))
     report = sourced.report(eager, sourced.compiled(Source((sourced.ADD,), "forward", 0)))
     document = json.loads(render(report, format="json"))["variants"][1]
-    assert document["fusion"][1]["kernel"] is None
+    fused, left = document["fusion"]
+    assert left.keys() == fused.keys()
+    assert left["replaces"][0].keys() == fused["replaces"][0].keys()
+    assert [left[key] for key in ("kernel", "record", "lines", "phase")] == [None] * 4
+    assert (left["replaces"][0]["by"], left["apart"]) == (None, [])
     assert document["fusion"][1]["alone"]["code"] == "not-run"
     assert document["fusion"][1]["replaces"][0]["record"] == 1
 

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from kernelcount.model import Gap, Sync, Timing
+from kernelcount.model import Gap, Note, Sync, Timing
 from kernelcount.render import render
 from kernelcount.render.figures import busy_share, figures
 from kernelcount.render.syncs import places, said
@@ -58,6 +58,21 @@ def test_a_variant_without_waits_has_a_zero_beside_one_that_has_some():
     assert line(text, "syncs").split()[:4] == ["syncs", "1", "0", "unknown"]
 
 
+def test_a_wait_that_began_before_the_first_record_says_so_beside_the_idle_time():
+    text = " ".join(table(waiting(COPY, gaps=GAPS, call_ns=200_000), full=True).split())
+    assert "A wait is longer than all that the GPU was idle: it counts from the call" in text
+    assert "A wait is longer" not in table(waiting(ITEM, gaps=GAPS, call_ns=200_000), full=True)
+
+
+def test_where_there_may_be_more_the_number_is_a_lower_bound_and_a_zero_is_shown():
+    note = Note("syncs-at-least", "the CPU may wait more often")
+    some, none = replace(waiting(ITEM), notes=(note,)), replace(waiting(), notes=(note,))
+    assert line(table(some), "syncs").split()[:3] == ["syncs", "≥", "1"]
+    assert line(table(none), "syncs").split() == ["syncs", "≥", "0"]
+    (entry,) = json.loads(render(samples.run_report(none), format="json"))["variants"]
+    assert (entry["syncs"], entry["syncs_at_least"]) == ([], True)
+
+
 def test_waits_that_cost_nothing_are_free():
     assert line(table(waiting(FREE)), "syncs").split() == ["syncs", "1", "free"]
 
@@ -74,7 +89,9 @@ def test_the_whole_list_groups_by_line_the_costliest_first():
         "  pin_memory() and non_blocking=True would hide the copies at train.py:7.\n"
         "  when the GPU is idle: 75 % of a call\n"
         "  40 µs   before mul      mul 21 µs, Python 12 µs, launching 7 µs\n"
-        "   9 µs   before Memset   Python 9 µs"
+        "   9 µs   before Memset   Python 9 µs\n"
+        "  A wait is longer than all that the GPU was idle: it counts from the call of\n"
+        "  its copy, and idle times from the start of the first record."
     )
 
 

@@ -1,0 +1,155 @@
+"""Ops that read values on the host inside of themselves, where nobody sees it on shapes.
+
+How often, where torch's source says so; else that nobody knows. Paths are files of PyTorch below
+``aten/src/ATen/native``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kernelcount.model import SyncKind
+from kernelcount.paper import rules
+from kernelcount.paper.places import device_of
+
+# They find out how much there is before they can make room for it: cuda/Nonzero.cu, cuda/Unique.cu,
+# Repeat.cpp (without its output_size); or they compare, TensorCompare.cpp and cuda/Equal.cpp.
+_BY_NAME: dict[str, SyncKind] = {
+    "nonzero": "nonzero",
+    "masked_select": "mask",
+    "equal": "bool",
+    "allclose": "bool",
+    "_nested_tensor_from_mask_left_aligned": "bool",
+    "_unique": "inside an op",
+    "_unique2": "inside an op",
+    "unique_dim": "inside an op",
+    "unique_consecutive": "inside an op",
+    "unique_dim_consecutive": "inside an op",
+    "repeat_interleave": "inside an op",
+}
+
+# Their results, or whether there are any, are checked on the host, or a library that they call may
+# wait: BatchLinearAlgebra.cpp and cuda/linalg/. Not those that are plain kernels or cuBLAS's.
+_ALGEBRA = ("linalg_", "_linalg_")
+_PLAIN_ALGEBRA = frozenset(
+    {
+        "_linalg_check_errors", "linalg_cross", "linalg_diagonal", "linalg_solve_triangular",
+        "linalg_vecdot", "linalg_vector_norm",
+    }
+)  # fmt: skip
+_CHECKING = ("_linalg_eigh", "_linalg_svd")  # they call _linalg_check_errors themselves
+_OPEN = frozenset(
+    {
+        # the same of old names
+        "_cholesky_solve_helper", "_lu_with_info", "cholesky", "cholesky_inverse", "geqrf",
+        "lu_solve", "ormqr",
+        # lengths and offsets come from the host: cuda/LossCTC.cu, cudnn/LossCTC.cpp
+        "_ctc_loss", "_ctc_loss_backward", "_cudnn_ctc_loss",
+        # Thrust waits for what it has sorted: cuda/Embedding.cu, cuda/TensorModeKernel.cpp
+        "embedding_renorm_", "mode",
+        # what they are given is checked: SegmentReduce.cpp, quantized/
+        "segment_reduce", "fake_quantize_per_channel_affine_cachemask", "quantize_per_channel",
+        "quantize_per_tensor", "quantize_per_tensor_dynamic",
+    }
+)  # fmt: skip
+
+
+def found(op: rules.Op) -> list[tuple[SyncKind, str]]:
+    """The waits inside of an op, as many as it makes at the least: kind, and the op it is for."""
+    if op.name in _NUMBERS:
+        return [("inside an op", op.name)] * _NUMBERS[op.name](op)
+    if op.name == "_linalg_check_errors":
+        return [("inside an op", _checked(op))] if _anything(op) else []
+    if op.name in _CHECKING:
+        return [("inside an op", op.name.removeprefix("_"))] if _anything(op) else []
+    if op.name == "repeat_interleave" and op.kwargs.get("output_size") is not None:
+        return []
+    if op.name == "equal" and op.read[0].shape != op.read[1].shape:
+        return []
+    return [(_BY_NAME[op.name], op.name)] if op.name in _BY_NAME and _anything(op) else []
+
+
+def by_name(name: str) -> SyncKind | None:
+    """What an op waits for of which only the name is known."""
+    return "inside an op" if name in _NUMBERS else _BY_NAME.get(name)
+
+
+def is_open(name: str) -> bool:
+    """Whether an op of this name may wait more often than `found` says."""
+    algebra = name.startswith(_ALGEBRA) and name not in _PLAIN_ALGEBRA
+    return algebra or name.removesuffix("_") in _OPEN or name in _OPEN
+
+
+def may_wait_more(op: rules.Op) -> bool:
+    """The same of a call, which may not be large enough for it."""
+    if op.name == "isin":
+        return _sorts(op)
+    return is_open(op.name)
+
+
+def _anything(op: rules.Op) -> bool:
+    return any(t.numel() for t in op.read)
+
+
+def _checked(op: rules.Op) -> str:
+    """The function whose errors are looked for: linalg.inv, or torch.linalg.solve."""
+    name = str(rules.argument(op, 1, "api_name", op.name))
+    return name.removeprefix("torch.").replace(".", "_")
+
+
+def _multinomial(op: rules.Op) -> int:
+    """Distributions.cpp: whether all are fit to be drawn by, and any is more than 0."""
+    drawn = rules.argument(op, 1, "num_samples", 1)
+    replaced = rules.argument(op, 2, "replacement", False)
+    return 2 if _anything(op) and drawn and (not replaced or drawn == 1) else 0
+
+
+def _histc(op: rules.Op) -> int:
+    """cuda/SummaryOps.cu: the least and the greatest, where they are not given."""
+    low, high = rules.argument(op, 2, "min", 0), rules.argument(op, 3, "max", 0)
+    return 2 if low == high and _anything(op) else 0
+
+
+def _bincount(op: rules.Op) -> int:
+    """cuda/SummaryOps.cu: the greatest; and the least, which may not be negative."""
+    if not op.read[0].numel():
+        return 0
+    return 1 if str(op.read[0].dtype) == "torch.uint8" else 2
+
+
+def _searchsorted(op: rules.Op) -> int:
+    """BucketizationUtils.h: the least and the greatest of a sorter."""
+    sorter = rules.argument(op, 5, "sorter")
+    return 2 if sorter is not None and sorter.numel() else 0
+
+
+def _normal(op: rules.Op) -> int:
+    """Distributions.cpp, CHECK_NORMAL_TENSOR_STD: whether no deviation is negative."""
+    deviation = rules.argument(op, 1, "std")
+    return 1 if hasattr(deviation, "numel") and deviation.numel() else 0
+
+
+def _ends(op: rules.Op) -> int:
+    """RangeFactories: the first and the last number, where they are tensors on the GPU."""
+    ends = (rules.argument(op, 0, "start"), rules.argument(op, 1, "end"))
+    return sum(1 for t in ends if hasattr(t, "numel") and device_of(t).type != "cpu")
+
+
+_NUMBERS: dict[str, Callable[[rules.Op], int]] = {
+    "multinomial": _multinomial,
+    "histc": _histc,
+    "bincount": _bincount,
+    "searchsorted": _searchsorted,
+    "normal": _normal,
+    "linspace": _ends,
+    "logspace": _ends,
+}
+
+
+def _sorts(op: rules.Op) -> bool:
+    """TensorCompare.cpp: of many elements the different ones are looked for first, as `unique`."""
+    if len(op.read) != 2:  # noqa: PLR2004  a number beside a tensor is compared
+        return False
+    sought, among = op.read
+    few = among.numel() < int(10.0 * sought.numel() ** 0.145)
+    return not few and not rules.argument(op, 2, "assume_unique", False)
