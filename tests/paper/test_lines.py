@@ -165,7 +165,7 @@ def test_a_backward_of_the_users_own_has_its_own_lines_in_both_variants():
         "inner.0", "inner.1", None
     }  # fmt: skip
     assert (fusion.left, fusion.matched) == ((), fusion.total)
-    assert all(fused.replaces and not fused.by_line for fused in fusion.kernels)
+    assert all(fused.replaces for fused in fusion.kernels)
 
 
 def test_what_is_gone_through_twice_has_the_line_of_the_backward_it_is_of():
