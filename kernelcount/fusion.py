@@ -8,10 +8,10 @@ otherwise, line and module decide, and that is said. A name of a kernel decides 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 
-from kernelcount.model import Apart, Capture, Fused, Fusion, Origin, Source
+from kernelcount.model import Apart, Capture, Fused, Fusion, Origin, Phase, Source
 
 REASONS = {
     "library-call": "a library computes it, and nothing is fused into its call",
@@ -74,13 +74,15 @@ def align(base: Capture, other: Capture) -> Fusion:
         return replace(name, unknown="where the kernels come from was not looked for")
     index = _Index(other)
     replaced: dict[int, tuple[list[int], bool]] = {}
-    left: list[tuple[int, str]] = []
+    unreplaced: dict[int, Source | None] = {}
     for position, source in enumerate(base.provenance.sources):
         found, by_line = index.of(source) if source else ([], False)
         if found:
             replaced[position] = (found, by_line)
         else:
-            left.append((position, index.why_not(source)))
+            unreplaced[position] = source
+    unclaimed = index.unclaimed()
+    left = [(position, index.why_not(s, unclaimed)) for position, s in unreplaced.items()]
     kernels = [i for i, w in enumerate(base.records.work) if _is_kernel(base, w)]
     unexplained = {position for position, code in left if code == UNKNOWN}
     known = [i for i in kernels if i in replaced or i not in unexplained]
@@ -157,8 +159,11 @@ class _Index:
         self._traced = {(p.file, p.line) for p in provenance.traced} if provenance else set()
         # Only what is known of every record says that a line is missing.
         self._whole = bool(provenance and all(provenance.sources) and not provenance.unknown)
+        self._taken: set[_Key] = set()
+        self._origins: dict[Origin, None] = {}
         for record, source in enumerate(provenance.sources if provenance else ()):
             for origin in source.origins if source else ():
+                self._origins[origin] = None
                 for key in _keys(origin):
                     self._by.setdefault(key, {})[record] = None
 
@@ -171,21 +176,46 @@ class _Index:
                 if key in self._by:
                     records |= self._by[key]
                     by_line = by_line or place > 0
+                    self._taken.add(key)
                     break
         return list(records), by_line
 
-    def why_not(self, source: Source | None) -> str:
-        """Why no record computes it, by code."""
-        places = [o.place for o in source.origins if o.place] if source else []
+    def unclaimed(self) -> set[tuple[str, Phase]]:
+        """The ops, and their phases, that replace no eager one of all that were asked for."""
+        left = (o for o in self._origins if self._taken.isdisjoint(_keys(o)))
+        return {(_plain(o.op), o.phase) for o in left}
+
+    def why_not(
+        self, source: Source | None, unclaimed: Set[tuple[str, Phase]] = frozenset()
+    ) -> str:
+        """Why no record computes it, by code: not known where it may be what is `unclaimed`.
+
+        In backward the two may tell one op's line otherwise: no stack of the user's led to it.
+        """
+        origins = source.origins if source else ()
+        places = [o.place for o in origins if o.place]
+        if any(_may_be(o, unclaimed) for o in origins):
+            return UNKNOWN
         if places and all((p.file, p.line) in self._traced for p in places):
             return "removed"
         return "not-run" if places and self._whole else UNKNOWN
 
 
+def _may_be(origin: Origin, others: Set[tuple[str, Phase]]) -> bool:
+    phases: tuple[Phase, ...] = ("backward",)
+    if origin.phase == "backward":
+        phases = ("forward", "backward", "optimizer")
+    return any((_plain(origin.op), phase) in others for phase in phases)
+
+
+def _plain(op: str) -> str:
+    return op.rstrip("_")
+
+
 def _keys(origin: Origin) -> Iterator[_Key]:
     """What an op is known by, the narrowest first; by a line only where there is one."""
     place = origin.place and (origin.place.file, origin.place.line)
-    op = origin.op.rstrip("_")
+    op = _plain(origin.op)
     if place is None and origin.module is None:
         yield op, origin.phase, origin.number
         return

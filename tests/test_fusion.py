@@ -144,3 +144,10 @@ def test_every_reason_is_explained_as_the_document_has_it():
     document = (Path(__file__).parents[1] / "docs" / "fusion.md").read_text()
     for reason, words in REASONS.items():
         assert f"| `{reason}` | {words} |" in document
+
+
+def test_in_backward_an_op_that_a_kernel_computes_at_another_line_is_not_said_to_be_gone():
+    other = Source((op("mul", SIX, phase="backward"),), "backward", graph=1)
+    kernels = capture("compile", generated(op("add")), other, traced=(FIVE, SIX))
+    found = align(eager(op("add"), op("mul", phase="backward")), kernels)
+    assert (found.left, found.matched) == (((1, UNKNOWN),), 1)

@@ -285,6 +285,33 @@ def fake_like(tensor: Any, device: str, mode: Any) -> Any:
         return FakeTensor(mode, meta, torch.device(device))
 
 
+def at_most(tensor: Any) -> Any:
+    """A fake tensor as large as this one can come to be, where its sizes hang on values.
+
+    Raises NotMeasuredError where nothing bounds them.
+    """
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensor
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+    if not free_unbacked_symbols(tensor):
+        return tensor
+    shape, stride = ([_most(n) for n in sizes] for sizes in (tensor.shape, tensor.stride()))
+    meta = torch.empty_strided(shape, stride, dtype=tensor.dtype, device="meta")
+    return FakeTensor(tensor.fake_mode, meta, tensor.device)
+
+
+def _most(size: Any) -> int:
+    import torch
+
+    if not isinstance(size, torch.SymInt):
+        return int(size)
+    upper = size.node.shape_env.bound_sympy(size.node.expr).upper
+    if not upper.is_Integer:
+        raise NotMeasuredError(f"how large {size} can be, which hangs on values, nothing tells")
+    return int(upper)
+
+
 def fake_mode_of(values: Sequence[Any]) -> Any:
     """The fake mode that these tensors, or the trace that is going on, belong to."""
     from torch._guards import detect_fake_mode
@@ -844,6 +871,12 @@ def _accessed(node: Any, *, reads: bool) -> int:
     return sum(int(size if known is None else known) for size, known in whole)
 
 
+def _true_elements(tensor: Any) -> Any:
+    import torch
+
+    return torch.ops.aten.nonzero.default(tensor)
+
+
 @contextmanager
 def believed_in(card: cards.Card) -> Iterator[None]:
     """Let Inductor believe that `card` and Triton are there."""
@@ -874,6 +907,7 @@ def believed_in(card: cards.Card) -> Iterator[None]:
             swap(scheduler, "has_triton", lambda *_: True),
             # Called as methods they have a device guard for CUDA, which a CPU build has not.
             swap(torch.Tensor, "__invert__", torch.Tensor.bitwise_not),
+            swap(torch.Tensor, "nonzero", _true_elements),
             swap(torch.Tensor, "__getitem__", _picked(torch.Tensor.__getitem__)),
             swap(torch.Tensor, "copy_", _written_over),
             swap(

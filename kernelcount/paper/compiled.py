@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from kernelcount.model import Place, Sync
+from kernelcount.model import Phase, Place, Sync
 from kernelcount.paper import adapter, flops, host, origins, parts, reads, rules, wrapper
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call, Log, call_of
@@ -194,12 +194,14 @@ def _of_one_call(
 ) -> Iterator[Call]:
     """What a graph launches, as one call of it does: the `number`-th of all calls of graphs.
 
-    The waits in it are at the line of their op, or else at that which calls the graph.
+    The waits in it are at the line of their op, or else at that which calls the graph. All of it
+    is of the backward pass where that calls the graph, as it does a hook's.
     """
     site = next((op.place for op in call.ops), None)
+    phase: Phase | None = "backward" if call.where and call.where.phase == "backward" else None
     for made in written:
-        where = made.where and replace(made.where, graph=number)
-        ops = placed(made.ops, site, family)
+        where = made.where and replace(made.where, graph=number, phase=phase or made.where.phase)
+        ops = placed(made.ops, site, family, phase)
         own = next((op.place for op in ops if op.place is not None), None)
         waits = tuple(_waiting(w, g, own) for g in call.waits for w in made.waits)
         yield replace(made, ops=ops, where=where, waits=waits)
@@ -379,16 +381,21 @@ class _Ops:
 
 
 def _op_of(node: Any) -> rules.Op:
-    """The op that a node of a graph calls, with the fake tensors that it is given."""
+    """The op that a node of a graph calls, with the fake tensors that it is given.
+
+    A size that hangs on values, as that of ``nonzero`` does, is the most that it can be.
+    """
     from torch.fx.node import map_aggregate
 
     def value(item: Any) -> Any:
-        return item.meta.get("val") if hasattr(item, "meta") else item
+        known = item.meta.get("val") if hasattr(item, "meta") else item
+        return adapter.at_most(known) if hasattr(known, "dtype") else known
 
     args, kwargs = map_aggregate(node.args, value), map_aggregate(node.kwargs, value)
     result = node.meta.get("val")
     results = list(result) if isinstance(result, tuple | list) else [result]
-    return op_of(node.target, args, kwargs, [t for t in results if hasattr(t, "dtype")])
+    made = [adapter.at_most(t) for t in results if hasattr(t, "dtype")]
+    return op_of(node.target, args, kwargs, made)
 
 
 def _on_gpu(op: rules.Op) -> bool:
@@ -427,6 +434,8 @@ def _write_out_scalars(module: Any, original: Any) -> None:
                 made = module.graph.call_function(
                     torch.ops.aten.full.default, (list(value.shape), value.item()), options
                 )
+            # The line is that of what takes it: a constant itself remembers none.
+            made.meta = dict(next((user.meta for user in node.users), node.meta))
             node.replace_all_uses_with(made)
             module.graph.erase_node(node)
 

@@ -221,9 +221,9 @@ class Facts:
 
 def facts(node: Any, *, backward: bool) -> Facts:
     """What is known of a node. `backward`: whether its graph is that of a backward pass."""
-    meta = node.meta
-    original = meta.get("original_aten")
+    original = node.meta.get("original_aten")
     given = original if is_op(original) else node.target
+    meta = _memory(node)
     called = meta.get("source_fn_stack") or meta.get("fwd_source_fn_stack") or ()
     modules = meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack") or {}
     source, function = called[-1] if called else ("", "")
@@ -237,6 +237,21 @@ def facts(node: Any, *, backward: bool) -> Facts:
         str(getattr(function, "__name__", function)),
         tag == "is_backward" or (backward and tag != "is_forward"),
     )
+
+
+_WRITES = re.compile(r"copy_|\w+_scatter")
+
+
+def _memory(node: Any) -> dict[str, Any]:
+    """What a node remembers, or what is written does, where it writes and remembers nothing.
+
+    So are nodes that Inductor's passes make for what is changed in place:
+    torch/_inductor/fx_passes/reinplace.py.
+    """
+    written = node.args[1] if len(node.args) > 1 else None
+    if node.meta.get("stack_trace") or not _WRITES.fullmatch(_name(node.target)):
+        return dict(node.meta)
+    return dict(getattr(written, "meta", node.meta))
 
 
 def _name(target: Any) -> str:

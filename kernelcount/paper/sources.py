@@ -1,7 +1,8 @@
 """Whose line an eager op is of, by the Python frames above it; in backward, by the forward op's.
 
 Autograd numbers its nodes as they are made. The first op that is dispatched after a number was
-given is the one that the node is of: what runs while that node is at work comes from its line.
+given is the one that the node is of: what runs while that node is at work comes from its line, but
+where code of the user's runs in it, as a backward of their own or a hook does: then from that line.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from kernelcount import attention
 from kernelcount.callers import calls_the_user, is_generated, is_users, line_of, plain
@@ -18,14 +19,27 @@ from kernelcount.model import Phase, Place, Source
 from kernelcount.paper import origins
 from kernelcount.paper.traced import Traced
 
-_Where = tuple[Place | None, str | None, Phase, bool]
-"""The line, the module, the phase as far as frames tell, and whether it is attention by parts."""
 
-_Kind = Literal["user", "module", "optimizer", "backward", "attention", "ours", ""]
+class _Where(NamedTuple):
+    """The line, the module, the phase as far as frames tell, and whether it is attention by parts.
+
+    `inside`: the line lies in what autograd calls, as a backward of the user's own does, where a
+    node of its is at work.
+    """
+
+    place: Place | None = None
+    module: str | None = None
+    phase: Phase = "forward"
+    composed: bool = False
+    inside: bool = False
+
+
+_Kind = Literal["user", "module", "optimizer", "backward", "engine", "attention", "ours", ""]
 
 _OF_MODULES = ("torch/nn/modules/module.py", "_call_impl")
 _OF_OPTIMIZERS = "torch/optim/"
 _OF_AUTOGRAD = "torch/autograd/__init__.py"  # it makes the first gradient
+_OF_ENGINE = ("torch/autograd/graph.py", "_engine_run_backward")  # what it calls lies inside
 _OF_ATTENTION = (str(Path(__file__).with_name("attention.py")), "by_math")
 
 
@@ -51,19 +65,32 @@ class Sources:
         if origins.lacking():
             return (), None
         node = origins.backward_number()
-        place, module, phase, composed = self._walk()
+        here = self._walk(in_backward=node is not None)
         if node is not None:
-            phase = "backward"
-            place, module, _, composed = self._forward.get(node, (place, None, phase, False))
-        backend = attention.backend(op) or ("math" if composed else None)
-        return (Traced(op, place, module, phase),), Source(phase=phase, attention=backend)
+            here = self._in_backward(here, self._forward.get(node))
+        backend = attention.backend(op) or ("math" if here.composed else None)
+        traced = Traced(op, here.place, here.module, here.phase)
+        return (traced,), Source(phase=here.phase, attention=backend)
 
-    def _walk(self) -> _Where:
+    def _in_backward(self, here: _Where, forward: _Where | None) -> _Where:
+        """Where what runs while a node is at work is from: the user's code in it, or its forward.
+
+        Code of the user's that is called in no module is in that of the forward.
+        """
+        known = forward or _Where(here.place)
+        if here.inside:
+            module = here.module or known.module
+            return here._replace(module=module, phase="backward")
+        return known._replace(phase="backward")
+
+    def _walk(self, *, in_backward: bool = False) -> _Where:
+        """What the frames tell; of modules `in_backward` those alone that autograd calls."""
         frame: FrameType | None = sys._getframe(1)
         place: Place | None = None
         modules: list[Any] = []
         phase: Phase = "forward"
         composed = False
+        called, inside = True, False
         while frame is not None:
             code = frame.f_code
             kind = _kind(code.co_filename, code.co_name)
@@ -72,14 +99,17 @@ class Sources:
             if kind == "user":
                 if place is None and not is_generated(frame):
                     place = Place(code.co_filename, line_of(frame), plain(code.co_name))
-            elif kind == "module":
+                    inside = called
+            elif kind == "module" and (called or not in_backward):
                 modules.append(frame.f_locals.get("self"))
             elif kind in ("optimizer", "backward"):
                 phase = kind
+            elif kind == "engine":
+                called = False
             elif kind == "attention":
                 composed = True
             frame = frame.f_back
-        return place, self._path(modules), phase, composed
+        return _Where(place, self._path(modules), phase, composed, inside)
 
     def _path(self, modules: list[Any]) -> str | None:
         """The path of the innermost of the modules that are called, in the outermost."""
@@ -101,6 +131,8 @@ def _kind(file: str, function: str) -> _Kind:
     posix = file.replace("\\", "/")
     if posix.endswith(_OF_MODULES[0]):
         return "module" if function == _OF_MODULES[1] else ""
+    if posix.endswith(_OF_ENGINE[0]):
+        return "engine" if function == _OF_ENGINE[1] else ""
     if posix.endswith(_OF_AUTOGRAD):
         return "backward"
     if _OF_OPTIMIZERS in posix and not is_users(file):

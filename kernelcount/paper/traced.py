@@ -47,11 +47,14 @@ class Numbering:
 
 
 def placed(
-    ops: Sequence[Traced], site: Place | None, family: tuple[int, ...]
+    ops: Sequence[Traced], site: Place | None, family: tuple[int, ...], phase: Phase | None = None
 ) -> tuple[Traced, ...]:
-    """The ops of a graph as one call of it has them: where they tell no line, the call's is it."""
+    """The ops of a graph as one call of it has them: where they tell no line, the call's is it.
+
+    `phase`: that of the call, where the graph does not tell it, as that of a hook does not.
+    """
     return tuple(
-        Traced(op.op, op.place or site, op.module, op.phase, op.call, family) for op in ops
+        replace(op, place=op.place or site, phase=phase or op.phase, family=family) for op in ops
     )
 
 

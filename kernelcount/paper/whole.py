@@ -394,5 +394,10 @@ def _kernels(calls: Sequence[Call]) -> int:
 
 def _open(calls: Sequence[Call]) -> Counter[str]:
     """Calls of which it is not known how many kernels they launch."""
-    names = (call.name for call in calls if not call.cost.exact)
-    return Counter(name.removeprefix("extern_kernels.") for name in names)
+    return Counter(_called(call.name) for call in calls if not call.cost.exact)
+
+
+def _called(name: str) -> str:
+    """``nonzero`` for the op as it is dispatched, and as Inductor calls it."""
+    name = name.removeprefix("extern_kernels.").removeprefix("aten::")
+    return name.split(".")[1] if name.startswith("aten.") else name

@@ -101,6 +101,8 @@ def _made(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def _parts(node: ast.AST, certain: bool = True) -> Iterator[tuple[ast.Call, bool]]:
     """The calls inside, and whether each is made once and in any case."""
+    if isinstance(node, ast.Raise):  # of a check on the host, as Dynamo puts in for a value
+        return
     branches = isinstance(node, ast.If | ast.While | ast.For)
     for name, value in ast.iter_fields(node):
         inside = certain and not (branches and name in ("body", "orelse"))
@@ -141,7 +143,8 @@ def _classified(node: ast.Call, names: dict[str, str]) -> Call | None:
     """What a call is, or None where it puts nothing on the GPU."""
     written = ast.unparse(node.func)
     root, _, rest = written.partition(".")
-    full = f"{names[root]}.{rest}" if root in names and rest else names.get(root, written)
+    named = root in names and not root.startswith("buf")  # what a buffer is asked is no call of it
+    full = f"{names[root]}.{rest}" if named and rest else names.get(root, written)
     last = written.rpartition(".")[2]
     if last == "run" and rest:
         return None if root.startswith(_CPU_KERNELS) else Call("generated", root)

@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 
@@ -136,3 +137,71 @@ def mean_list(*ts):
 
 def make_mean_list(device):
     return tuple(torch.randn(256, device=device) for _ in range(100))
+
+
+class Squared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return gradient * 2 * x
+
+
+class Waved(torch.autograd.Function):
+    @staticmethod
+    def forward(x, y):
+        return x.exp() * y, x.sin()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs, *output)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, one, other):
+        x, _, exp, _ = ctx.saved_tensors
+        return one * exp + other * x.cos(), one.neg()
+
+
+class Squares(nn.Module):
+    def forward(self, x):
+        return Squared.apply(x) + 1
+
+
+class Own(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(Squares(), Squares())
+
+    def forward(self, x):
+        one, other = Waved.apply(self.inner(x), x * 2)
+        return one - other
+
+
+def own_twice(x):
+    x = x.detach().requires_grad_()
+    (once,) = torch.autograd.grad(Squared.apply(x).sum(), x, create_graph=True)
+    (twice,) = torch.autograd.grad(once.sum(), x)
+    return twice
+
+
+def hooked(x):
+    w = x.detach().requires_grad_()
+    w.register_hook(lambda g: g * 3)
+    w.tanh().sum().backward()
+    return w.grad
+
+
+def hooked_inside(x):
+    y = (x * 2).cos()
+    y.register_hook(lambda g: g.clamp(-1, 1))
+    return y.sin()
+
+
+def puts(x):
+    x[2] = 5.0
+    return x + 1

@@ -151,3 +151,52 @@ def test_a_loop_is_told_apart_round_by_round_on_a_gpu_too():
     origins = [s.origins[0] for s in ran.provenance.sources]
     assert [o.number for o in origins[:6]] == [0, 0, 1, 1, 2, 2]
     assert len(set(origins)) == len(origins) == 201
+
+
+def test_a_backward_of_the_users_own_has_its_own_lines_in_both_variants():
+    eager, compiled, fusion = run("Own", backward=True)
+    back = {line for s, (_, lines) in zip(eager.provenance.sources, work(eager), strict=True)
+            if s.phase == "backward" for line in lines}  # fmt: skip
+    assert "return gradient * 2 * x" in back
+    assert "return one * exp + other * x.cos(), one.neg()" in back
+    lines = [line for _, lines in work(compiled) for line in lines]
+    assert {"return gradient * 2 * x", "return one * exp + other * x.cos(), one.neg()"} <= {*lines}
+    assert {o.module for s in eager.provenance.sources for o in s.origins} == {
+        "inner.0", "inner.1", None
+    }  # fmt: skip
+    assert (fusion.left, fusion.matched) == ((), fusion.total)
+    assert all(fused.replaces for fused in fusion.kernels)
+
+
+def test_what_is_gone_through_twice_has_the_line_of_the_backward_it_is_of():
+    job = Job(f"{SOURCED}:own_twice", sizes=(64,), device="paper", variants=("eager",))
+    (eager,) = runners.in_process(job, lambda _: None).outcomes.values()
+    forward, *back = [
+        (source.phase, lines)
+        for source, (name, lines) in zip(eager.provenance.sources, work(eager), strict=True)
+        if name == "mul"
+    ]
+    assert forward == ("forward", ["return x * x"])
+    assert back == [("backward", ["return gradient * 2 * x"])] * len(back)
+    assert len(back) > 2, "those of the first way back, and those of the way through it"
+
+
+def test_the_hook_of_a_leaf_is_of_the_backward_pass_in_both_variants():
+    _, compiled, fusion = run("hooked")
+    hook = compiled.provenance.sources[-1]
+    assert (hook.phase, [o.phase for o in hook.origins]) == ("backward", ["backward"])
+    assert list(work(compiled))[-1][1] == ["w.register_hook(lambda g: g * 3)"]
+    assert (fusion.left, fusion.kernels[-1].replaces) == ((), (4,))
+
+
+def test_what_a_compiled_kernel_may_do_at_another_line_is_never_said_to_be_gone():
+    eager, _, fusion = run("hooked_inside", backward=True)
+    ((left, why),) = fusion.left
+    assert list(work(eager))[left] == ("clamp", ["y.register_hook(lambda g: g.clamp(-1, 1))"])
+    assert (why, fusion.matched) == ("unknown", fusion.total - 1)
+
+
+def test_what_is_put_into_an_array_has_the_line_that_puts_it():
+    _, compiled, fusion = run("puts")
+    assert [lines for _, lines in work(compiled)] == [["x[2] = 5.0"], ["return x + 1"]]
+    assert (fusion.left, [f.replaces for f in fusion.kernels]) == ((), [(0,), (1,)])

@@ -89,6 +89,11 @@ CODE = """
         print("", f"{loss}", end="")
         return loss.detach()
 
+    def two_values(a):
+        bool(a.min() > 0)
+        bool(a.sum() > 0)
+        return a + 1
+
     def unbroken(a, b):
         return (a + b).relu()
 """
@@ -136,6 +141,14 @@ def test_where_a_value_is_read_the_reading_stays(compiled):
     capture = compiled("reads")
     assert capture.breaks_cost.kernels == 0
     assert capture.breaks_cost.why.endswith("with what is read and printed taken into the graph")
+
+
+def test_what_dynamo_checks_of_a_value_launches_nothing(compiled):
+    assert compiled("two_values", sizes=(64,)).breaks_cost == Cost(
+        2,
+        "on paper 3 with the breaks and 1 without, with what is read and printed taken into the "
+        "graph",
+    )
 
 
 def test_what_is_read_to_be_printed_is_made_without_the_break_too(compiled):

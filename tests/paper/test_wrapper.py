@@ -98,3 +98,13 @@ def call(args):
     assert [call.wait for call in calls(code)] == [
         "pageable copy", "copy to host", "pageable copy", None, None, "item",
     ]  # fmt: skip
+
+
+def test_what_is_raised_where_a_value_is_not_as_it_should_be_is_no_call():
+    code = """
+def call(args):
+    u0 = 1 if buf0.item() else 0
+    if not (u0 <= 1):
+        raise RuntimeError('u0 <= 1')
+"""
+    assert [call.name for call in calls(code)] == ["buf0.item"]
