@@ -19,6 +19,9 @@ from kernelcount.model import Job, Outcome
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 
+# Two dozen processes that tests start would compile the package anew, each for a second of six.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # What is imported stays: while it is, there is nothing for the garbage collector to find.
 gc.disable()
 

@@ -3,6 +3,8 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -67,15 +69,26 @@ def _files() -> list[Path]:
     return [p for p in sorted(PACKAGE.rglob("*.py")) if p != PACKAGE / "__init__.py"]
 
 
-def _imports(path: Path) -> set[str]:
+def _named(nodes: Iterable[ast.AST]) -> frozenset[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    return frozenset(names)
+
+
+@cache
+def _read(path: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """What a file imports anywhere, and as it is loaded: read once for all that is asked."""
+    tree = ast.parse(path.read_text())
+    return _named(ast.walk(tree)), _named(tree.body)
+
+
+def _imports(path: Path) -> frozenset[str]:
+    return _read(path)[0]
 
 
 def test_every_room_has_its_layer():
@@ -102,10 +115,7 @@ def test_torch_and_rich_stay_in_the_rooms_that_need_them(path):
 
 @pytest.mark.parametrize("path", _files(), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_torch_rich_and_yaml_are_loaded_where_they_are_used(path):
-    body = ast.parse(path.read_text()).body
-    top = [n for n in body if isinstance(n, ast.Import | ast.ImportFrom)]
-    names = {a.name for n in top if isinstance(n, ast.Import) for a in n.names}
-    names |= {n.module or "" for n in top if isinstance(n, ast.ImportFrom)}
+    names = _read(path)[1]
     heavy = {"torch", "rich", "yaml", "matplotlib", "plotille"}
     assert not {n.split(".")[0] for n in names} & heavy
 

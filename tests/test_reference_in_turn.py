@@ -20,29 +20,44 @@ SPOIL = "import torch\ndef {}(x):\n    s = x.sum()\n    {}\n    return s\n"
 
 
 @pytest.fixture
-def compared(count, target):
-    """How the results of `g` compare with those of `f`, on the CPU."""
+def all_compared(count, target):
+    """How the results of each of `names` compare with those of `f`, on the CPU."""
 
-    def found(text, **options):
+    def found(text, *names, **options):
         path = target(text)
         options = {"sizes": (8,), "seconds": 0.01, "reference": True, **options}
-        return count(f"{path}:f", f"{path}:f", f"{path}:g", **options)[f"{path}:g"].numerics
+        outcomes = count(f"{path}:f", f"{path}:f", *(f"{path}:{n}" for n in names), **options)
+        return [outcomes[f"{path}:{name}"].numerics for name in names]
 
     return found
 
 
-@pytest.mark.parametrize(
-    ("spoil", "order"), [(s, "second") for s in SPOILS] + [(s, "first") for s in SPOILS[3:6]]
-)
-def test_an_argument_that_one_variant_spoils_is_whole_for_the_other_and_its_reference(
-    compared, spoil, order
-):
-    names = "fg" if order == "second" else "gf"
-    found = compared(KEEP.format(names[0]) + SPOIL.format(names[1], spoil))
+@pytest.fixture
+def compared(all_compared):
+    """How the results of `g` compare with those of `f`, on the CPU."""
+    return lambda text, **options: all_compared(text, "g", **options)[0]
+
+
+def is_spoilt(found):
+    """Whether the argument alone differs, and the truth is what the first does."""
     assert found.verdict == "different"
     assert "beyond the tolerance: argument 1 afterwards" in found.notes
-    assert found.base_error < 1e-6  # the truth is what the first does
-    assert found.error > 0.1
+    assert found.base_error < 1e-6
+    return found.error > 0.1
+
+
+@pytest.mark.parametrize("some", [SPOILS[:4], SPOILS[4:8], SPOILS[8:]])
+def test_an_argument_that_one_variant_spoils_is_whole_for_the_others_and_their_references(
+    all_compared, some
+):
+    names = [f"g{i}" for i in range(len(some))]
+    spoil = "".join(map(SPOIL.format, names, some))
+    assert all(map(is_spoilt, all_compared(KEEP.format("f") + spoil, *names)))
+
+
+@pytest.mark.parametrize("spoil", SPOILS[3:6])
+def test_so_it_is_where_the_first_one_spoils_it(compared, spoil):
+    assert is_spoilt(compared(KEEP.format("g") + SPOIL.format("f", spoil)))
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "f64"])
@@ -223,18 +238,14 @@ def g(a, b): s = read(b).sum(); a.add_(1); return s
 @pytest.mark.parametrize(
     "cast", ["bfloat16()", "to(torch.bfloat16)", "to(torch.zeros(1, dtype=torch.bfloat16))"]
 )
-@pytest.mark.parametrize(
-    ("other", "verdict"), [("(x * 1.1 + 0.3) * 1.7", "close"), ("x * 1.1 + 0.3", "different")]
-)
-def test_a_variant_that_rounds_less_than_the_casts_of_the_first_is_right(
-    compared, cast, other, verdict
-):
+def test_a_variant_that_rounds_less_than_the_casts_of_the_first_is_right(all_compared, cast):
     text = f"""
 import torch
 def f(x): h = x.{cast}; return ((h * 1.1 + 0.3) * 1.7).float()
-def g(x): return {other}
+def g(x): return (x * 1.1 + 0.3) * 1.7
+def wrong(x): return x * 1.1 + 0.3
 """
-    found = compared(text, sizes=(4096,))
-    assert found.verdict == verdict
-    assert 1e-3 < found.base_error < 0.016
-    assert found.error < 1e-6 or verdict == "different"
+    right, wrong = all_compared(text, "g", "wrong", sizes=(4096,))
+    assert (right.verdict, wrong.verdict) == ("close", "different")
+    assert all(1e-3 < found.base_error < 0.016 for found in (right, wrong))
+    assert right.error < 1e-6

@@ -1,5 +1,6 @@
 """What whole functions come to on paper, in eager and compiled."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,10 @@ def count(name, *variants, size=64, **flags):
     job = Job(f"{FUNCTIONS}:{name}", variants=variants or ("eager", "compile"), **given)
     results = runners.in_process(job, lambda _: None)
     return {o.name: o for o in results.outcomes.values()}
+
+
+usual = cache(count)
+"""The same, counted once for all tests that look at it by rules alone."""
 
 
 def kernels(outcomes):
@@ -53,7 +58,7 @@ def exact(outcomes):
     ],
 )
 def test_the_count_is_exact_where_rules_know_every_call(name, expected):
-    outcomes = count(name)
+    outcomes = usual(name)
     assert kernels(outcomes) == expected
     assert exact(outcomes)
 
@@ -66,13 +71,13 @@ def test_an_op_stays_whole_under_inference_mode_too():
 
 
 def test_generated_kernels_bear_the_names_that_inductor_gives_them():
-    compiled = count("add_relu", "compile")["compile"]
+    compiled = usual("add_relu")["compile"]
     assert [r.name for r in compiled.rows()] == ["triton_poi_fused_add_relu_0"]
     assert (compiled.paper.generated, compiled.paper.library) == (1, 0)
 
 
 def test_transfers_are_five_in_eager_and_three_when_fused():
-    outcomes = count("add_relu")
+    outcomes = usual("add_relu")
     assert [o.paper.transfers for o in outcomes.values()] == [5.0, 3.0]
     assert outcomes["eager"].paper.floor == 3 * 64 * 4
 
@@ -85,11 +90,11 @@ def test_ten_billion_elements_are_counted_and_none_is_made():
 
 
 def test_small_arrays_have_no_bound_since_the_cache_serves_them():
-    assert count("add_relu", "eager")["eager"].paper.bound_ns is None
+    assert usual("add_relu")["eager"].paper.bound_ns is None
 
 
 def test_a_copy_from_the_host_is_a_copy_and_no_kernel():
-    outcomes = count("from_the_host")
+    outcomes = usual("from_the_host")
     assert [o.count("copy") for o in outcomes.values()] == [1, 1]
 
 
@@ -123,20 +128,20 @@ def test_a_mask_recorded_on_another_card_or_torch_is_a_lower_bound(torch, gpu, m
 
 
 def test_a_mask_of_another_size_is_a_lower_bound_that_names_the_call():
-    outcome = count("masked", "eager")["eager"]
+    outcome = usual("masked")["eager"]
     assert outcome.paper.at_least
     assert any("index" in n.detail for n in outcome.notes if n.code == "at-least")
 
 
 def test_autograd_on_a_gpu_that_is_not_there_ends_no_process():
-    outcomes = count("trains")
+    outcomes = usual("trains")
     assert kernels(outcomes) == (6, 5)
     assert all(o.paper.at_least for o in outcomes.values())
     assert any("mm ×2" in n.detail for n in outcomes["compile"].notes)
 
 
 def test_backward_can_be_asked_for():
-    forward, both = count("add_relu", "eager"), count("add_relu", "eager", backward=True)
+    forward, both = usual("add_relu"), count("add_relu", "eager", backward=True)
     assert both["eager"].count("kernel") == forward["eager"].count("kernel") + 1
 
 
@@ -240,7 +245,7 @@ def test_torch_is_as_it_was_afterwards():
 
 
 def test_no_cache_hides_a_graph_from_a_second_count():
-    assert kernels(count("add_relu")) == kernels(count("add_relu")) == (2, 1)
+    assert kernels(usual("add_relu")) == kernels(count("add_relu")) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +268,7 @@ def test_what_paper_cannot_give_is_refused_before_anything_starts(flags, said):
 
 @pytest.mark.parametrize("name", ["add_relu", "masked", "trains", "drops"])
 def test_the_bytes_of_all_kernels_are_those_of_the_variant(name):
-    for outcome in count(name).values():
+    for outcome in usual(name).values():
         moved = [(row.read, row.written) for row in outcome.rows()]
         assert moved
         total = tuple(map(sum, zip(*moved, strict=True)))

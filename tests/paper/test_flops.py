@@ -1,5 +1,7 @@
 """Floating-point operations: how many, and at which precision."""
 
+from functools import cache
+
 import pytest
 
 from kernelcount.paper import cards, flops
@@ -11,8 +13,11 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 H200, T4 = cards.CARDS["H200"], cards.CARDS["T4"]
 
 
+usual = cache(count)
+
+
 def done(name):
-    return {n: dict(o.paper.flops) for n, o in count(name).items()}
+    return {n: dict(o.paper.flops) for n, o in usual(name).items()}
 
 
 def product(dtype, name="mm"):
@@ -40,13 +45,13 @@ def test_they_are_as_many_as_torch_counts_itself_in_eager_and_compiled(name):
 
 def test_they_are_told_apart_by_precision_and_which_tensor_cores_make():
     each = 2 * 3 * 64**3
-    for outcome in count("multiplies_halves").values():
+    for outcome in usual("multiplies_halves").values():
         assert dict(outcome.paper.flops) == {"bf16": each, "f32": each}
         assert outcome.paper.tensor_cores == ("bf16",)
 
 
 def test_each_call_has_its_own_and_what_has_no_formula_none():
-    eager = count("multiplies_halves", "eager")["eager"]
+    eager = usual("multiplies_halves")["eager"]
     known = {row.label: row.flops for row in eager.rows()}
     assert known == {"bmm": 2 * 2 * 3 * 64**3, "relu": None, "_to_copy": None, "add": None}
     assert [w.precision for w in eager.records.works if w.flops] == ["bf16", "f32"]

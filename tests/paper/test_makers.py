@@ -19,31 +19,37 @@ LOOP = """
 import numpy
 
 def f(x):
-    for k in range(3):
+    for k in range({times}):
         x = x + {maker}.sum()
         {breaks}
     return x
 """
 
 
+def all_counted(path, *variants):
+    job = Job(f"{path}:f", device="paper", sizes=(64,), variants=variants)
+    outcomes = [*runners.in_process(job, lambda _: None).outcomes.values()]
+    assert all(isinstance(outcome, Capture) for outcome in outcomes), outcomes
+    return outcomes
+
+
 def counted(path, variant):
-    job = Job(f"{path}:f", device="paper", sizes=(64,), variants=(variant,))
-    (outcome,) = runners.in_process(job, lambda _: None).outcomes.values()
-    assert isinstance(outcome, Capture), outcome
+    (outcome,) = all_counted(path, variant)
     return outcome
 
 
-@pytest.mark.parametrize("maker", MAKERS)
-@pytest.mark.parametrize("variant", ["eager", "compile"])
-def test_in_a_loop_that_breaks_the_graph_it_is_counted(target, maker, variant):
-    outcome = counted(target(LOOP.format(maker=maker, breaks="print(end='')")), variant)
-    assert (outcome.count("kernel"), outcome.count("copy")) == (6, 3)
-    assert not outcome.paper.at_least
+@pytest.mark.parametrize(("maker", "times"), [(m, 2 + (m is MAKERS[0])) for m in MAKERS])
+def test_in_a_loop_that_breaks_the_graph_it_is_counted(target, maker, times):
+    """Three times the whole number has become one of any size for Dynamo: once is enough."""
+    text = LOOP.format(maker=maker, breaks="print(end='')", times=times)
+    for outcome in all_counted(target(text), "eager", "compile"):
+        assert (outcome.count("kernel"), outcome.count("copy")) == (2 * times, times)
+        assert not outcome.paper.at_least
 
 
 @pytest.mark.parametrize("maker", [MAKERS[0], MAKERS[2]])
 def test_in_one_graph_it_is_a_constant_of_the_kernel(target, maker):
-    outcome = counted(target(LOOP.format(maker=maker, breaks="")), "compile")
+    outcome = counted(target(LOOP.format(maker=maker, breaks="", times=3)), "compile")
     assert (outcome.count("kernel"), outcome.count("copy")) == (1, 0)
 
 

@@ -17,7 +17,7 @@ from kernelcount.traces import elements, saved, source
 USUAL = source.BLOCK
 # The same ones each time; `python tests/traces/mutations.py` tries others, as long as one likes.
 QUICK = settings(
-    max_examples=200,
+    max_examples=100,
     deadline=None,
     derandomize=True,
     database=None,
