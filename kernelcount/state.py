@@ -385,7 +385,7 @@ def _of_module(module: torch.nn.Module | None) -> list[torch.Tensor]:
 
 def _tables_of(module: torch.nn.Module | None) -> list[dict[str, Any]]:
     """Where a module and those inside keep their parameters and buffers, None among them."""
-    return [t for m in (module.modules() if module else ()) for t in _tables_of_one(m)]
+    return [t for m in (() if module is None else module.modules()) for t in _tables_of_one(m)]
 
 
 def _tables_of_one(module: torch.nn.Module) -> list[dict[str, Any]]:

@@ -242,7 +242,7 @@ class Running:
         self.draws_as_it_says = False  # known once it is known that no compiled code runs
         self.raised: BaseException | None = None  # by a call whose results were to be kept
         module = module_of(way.function)
-        own = list(held(module)) if module else []
+        own = [] if module is None else list(held(module))
         self._held = dict.fromkeys(name for name, _ in own)
         self._names = {id(tensor): name for name, tensor in own if tensor is not None}
         self.tells: tuple[set[Any], set[Any]] = (set(), set())  # keys, as `_beside` has them

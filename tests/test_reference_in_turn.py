@@ -25,7 +25,7 @@ def all_compared(count, target):
 
     def found(text, *names, **options):
         path = target(text)
-        options = {"sizes": (8,), "seconds": 0.01, "reference": True, **options}
+        options = {"sizes": (8,), "seconds": 1e-4, "reference": True, **options}
         outcomes = count(f"{path}:f", f"{path}:f", *(f"{path}:{n}" for n in names), **options)
         return [outcomes[f"{path}:{name}"].numerics for name in names]
 

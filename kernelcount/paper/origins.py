@@ -183,7 +183,7 @@ def _kept(node: Any) -> tuple[Any, ...]:
     if INSTEAD in node.meta:
         return tuple(node.meta[INSTEAD])
     meta = {k: v for k, v in node.meta.items() if k not in _HEAVY}
-    return (SimpleNamespace(target=node.target, meta=meta),)
+    return (SimpleNamespace(target=node.target, meta=meta, args=()),)
 
 
 def _part(node: Any) -> Part:

@@ -70,6 +70,7 @@ class _Comparison:
         self, base: Caller, run: Caller, first: Results, got: Results, in_its_dtypes: bool
     ) -> None:
         self._base, self._run, self._rough = base, run, in_its_dtypes
+        self._called = {key: name for key, (name, _) in first.beside.items()}
         self._alike = False  # that both draw the same random numbers
         both = [key for key in first.beside if key in got.beside]
         self._keys = [k for k in both if any(r.beside[k][1] is not None for r in (first, got))]
@@ -81,7 +82,9 @@ class _Comparison:
         self._got = in_dtypes_of(self._first, self._all(got)) if in_its_dtypes else self._all(got)
 
     def _all(self, results: Results) -> Results:
-        return results.joined(self._keys)
+        """With what is beside, called as the first calls it: what it reaches is numbered anew."""
+        found = {k: (self._called.get(k, n), t) for k, (n, t) in results.beside.items()}
+        return replace(results, beside=found).joined(self._keys)
 
     def come_to(self, draws: Drawn, also: Drawn, *, wanted: bool) -> Numerics:
         if draws and also and draws.is_as(also):

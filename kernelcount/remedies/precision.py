@@ -94,7 +94,7 @@ def no_bf16(facts: Facts) -> str:
     """Why bfloat16 does not apply; empty where it does."""
     given = facts.subject.arguments
     module = module_of(facts.way.function)
-    found = [*tensors((given.args, given.kwargs)), *(module.parameters() if module else ())]
+    found = [*tensors((given.args, given.kwargs)), *(() if module is None else module.parameters())]
     if any(map(_is_wide, found)):
         return ""
     return "no input and no parameter is float32 or float64"

@@ -36,7 +36,9 @@ def steps(example):
 
 
 def lines(step):
-    return [line for line in step.get("run", "").splitlines() if line.startswith("kernelcount ")]
+    """The commands of ours, without what the shell is to do where one fails."""
+    written = step.get("run", "").splitlines()
+    return [line.partition(" || ")[0] for line in written if line.startswith("kernelcount ")]
 
 
 @pytest.fixture
