@@ -182,6 +182,7 @@ def held(budgets: Sequence[Budget], options: Options) -> Checking:
     return Checking(checked, tuple(said))
 
 
+@keywords.spoken_of()
 def _counted(
     fn: Function | str,
     args: tuple[object, ...],
@@ -190,17 +191,6 @@ def _counted(
     options: dict[str, Any],
 ) -> tuple[Any, tuple[Count, ...]]:
     """The answer to a job, and each of its outcomes as a result."""
-    with keywords.spoken_of():
-        return _asked(fn, args, kwargs, variants, options)
-
-
-def _asked(
-    fn: Function | str,
-    args: tuple[object, ...],
-    kwargs: Mapping[str, object] | None,
-    variants: tuple[str | Function, ...],
-    options: dict[str, Any],
-) -> tuple[Any, tuple[Count, ...]]:
     if not variants:
         raise UsageError("variants: name at least one, such as 'eager'")
     if isinstance(fn, str):

@@ -237,7 +237,6 @@ class Running:
         stack.callback(self._state.restore)
         self._function = way.function
         self._invocation = Invocation(way.call, subject)
-        # What was compiled may have been dropped since, and the caches of both are cold.
         self.peak_memory: int | None = None
         self.draws_as_it_says = False  # known once it is known that no compiled code runs
         self.raised: BaseException | None = None  # by a call whose results were to be kept
@@ -247,6 +246,11 @@ class Running:
         self._names = {id(tensor): name for name, tensor in own if tensor is not None}
         self.tells: tuple[set[Any], set[Any]] = (set(), set())  # keys, as `_beside` has them
         self.tells_arguments = self.tells_module = False
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Call it, a few times or as long as times may be taken, and find out what that changes."""
+        # What was compiled may have been dropped since, and the caches of both are cold.
         started = monotonic()
         try:
             with self.during():
@@ -254,12 +258,12 @@ class Running:
                     self._invocation(*self._state.before_call())
                     if call == 1:
                         self._state.look_closely()
-                    if monotonic() - started > subject.seconds:
+                    if monotonic() - started > self._subject.seconds:
                         break
         except BaseException:
             self.put_back()
             raise
-        subject.device.synchronize()
+        self._subject.device.synchronize()
         self._state.forget_unchanged()
         self._state.before_call()  # the next one is to begin with what this one was given
 

@@ -119,7 +119,10 @@ def test_results_are_shown_as_they_come(check, monkeypatch):
     assert [text.count("broken ") for text in written] == [0, 1, 1, 0]
 
 
-def test_where_another_budget_is_checked_elsewhere_it_is_said(check, monkeypatch):
+@pytest.fixture
+def on_cards(monkeypatch):
+    """Each job is counted on the card that it names."""
+
     def run(job, progress, companion=None, *, background=None):
         from render.samples import capture
 
@@ -128,6 +131,9 @@ def test_where_another_budget_is_checked_elsewhere_it_is_said(check, monkeypatch
         return runners.Results(job, {0: eager}, {}, here)
 
     monkeypatch.setattr(warm, "in_fork", run)
+
+
+def test_where_another_budget_is_checked_elsewhere_it_is_said(check, on_cards):
     one = "- {target: 'users.py:f', gpu: H100, budget: {eager: {kernels: 1}}}\n"
     _, out, _ = check(one * 2 + one.replace("H100", "A100"))
     assert out == (
@@ -136,15 +142,7 @@ def test_where_another_budget_is_checked_elsewhere_it_is_said(check, monkeypatch
     )
 
 
-def test_what_is_counted_nowhere_stands_in_no_group_of_another_budget(check, monkeypatch):
-    def run(job, progress, companion=None, *, background=None):
-        from render.samples import capture
-
-        here = Environment(f"NVIDIA {job.gpu}", "cuda", "2.11.0")
-        eager = capture("eager", ("add", "kernel", "add", 1), environment=here)
-        return runners.Results(job, {0: eager}, {}, here)
-
-    monkeypatch.setattr(warm, "in_fork", run)
+def test_what_is_counted_nowhere_stands_in_no_group_of_another_budget(check, on_cards):
     one = "- {target: 'users.py:f', gpu: H100, budget: {eager: {kernels: 1}}}\n"
     other, none = one.replace("H100", "A100"), "- {target: 'users.py:f', budget: {}}\n"
     _, out, _ = check(one + other + none + other)

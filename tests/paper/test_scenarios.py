@@ -119,13 +119,17 @@ def test_what_was_held_is_written_as_markdown_and_csv(kernelcount, here):
     ]  # fmt: skip
 
 
-def test_a_broken_budget_is_shown_with_its_place_and_fails(
-    kernelcount, here, monkeypatch, tmp_path
-):
-    (tmp_path / "one.py").write_text('"""One kernel.\n\nNot so."""\ndef f(x): return x * 2 + 1\n')
-    (tmp_path / "one.yaml").write_text("target: one.py:f\nbudget: {eager: {kernels: 1}}\n")
+@pytest.fixture
+def alone(here, monkeypatch, tmp_path):
+    """A folder that holds all scenarios that there are."""
     monkeypatch.setattr(scenarios, "folder", lambda: tmp_path)
     monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_broken_budget_is_shown_with_its_place_and_fails(kernelcount, alone):
+    (alone / "one.py").write_text('"""One kernel.\n\nNot so."""\ndef f(x): return x * 2 + 1\n')
+    (alone / "one.yaml").write_text("target: one.py:f\nbudget: {eager: {kernels: 1}}\n")
     code, out, _ = kernelcount("scenarios", "run", "--all", "--device", "paper")
     assert code == 1
     assert "one   0 kept, 1 broken\n" in out
@@ -133,20 +137,16 @@ def test_a_broken_budget_is_shown_with_its_place_and_fails(
     assert "one.yaml:2" in out.replace("\n             ", "")
 
 
-def test_what_is_the_users_fault_failed_and_costs_one_variant_alone(
-    kernelcount, here, monkeypatch, tmp_path
-):
-    (tmp_path / "one.py").write_text(
+def test_what_is_the_users_fault_failed_and_costs_one_variant_alone(kernelcount, alone):
+    (alone / "one.py").write_text(
         '"""One kernel.\n\nOr so."""\ndef f(x): return x * 2\ndef g(x): raise ValueError("no")\n'
     )
-    (tmp_path / "one.yaml").write_text(
+    (alone / "one.yaml").write_text(
         "- target: one.py:f\n"
         "  budget: {eager: {kernels: 1}, elsewhere.py:f: {kernels: 1}, compile: {kernels: 1}}\n"
         "- target: one.py:g\n"
         "  budget: {eager: {kernels: 1}}\n"
     )
-    monkeypatch.setattr(scenarios, "folder", lambda: tmp_path)
-    monkeypatch.chdir(tmp_path)
     code, out, err = kernelcount("scenarios", "run", "--all", "--device", "paper")
     assert code == 2
     assert out.startswith("one   2 kept, 2 failed\n")
@@ -158,11 +158,9 @@ def test_what_is_the_users_fault_failed_and_costs_one_variant_alone(
     assert 'one.py", line 5, in g\n' in err
 
 
-def test_a_module_that_raises_is_told_by_its_last_line(kernelcount, here, monkeypatch, tmp_path):
-    (tmp_path / "one.py").write_text('"""One.\n\nTwo."""\ndef f(a:\n')
-    (tmp_path / "one.yaml").write_text("target: one.py:f\nbudget: {eager: {kernels: 1}}\n")
-    monkeypatch.setattr(scenarios, "folder", lambda: tmp_path)
-    monkeypatch.chdir(tmp_path)
+def test_a_module_that_raises_is_told_by_its_last_line(kernelcount, alone):
+    (alone / "one.py").write_text('"""One.\n\nTwo."""\ndef f(a:\n')
+    (alone / "one.yaml").write_text("target: one.py:f\nbudget: {eager: {kernels: 1}}\n")
     code, out, err = kernelcount("scenarios", "run", "one", "--device", "paper")
     assert code == 2
     assert "kernels of eager: raised SyntaxError: '(' was never closed" in " ".join(out.split())
