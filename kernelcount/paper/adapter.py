@@ -103,10 +103,11 @@ NAMES = (
     "torch.utils._triton.triton_hash_with_backend",
 )
 
-# What asks a tensor for its device in order to decompose an op: on paper the answer is CUDA.
+# What asks a tensor for its device in order to decompose or replace an op: on paper it is CUDA.
 _DECOMPOSING = (
     "torch._decomp",
     "torch._inductor.decomposition",
+    "torch._inductor.fx_passes.decompose_mem_bound_mm",
     "torch._inductor.fx_passes.fuse_attention",
     "torch._prims_common",
     "torch._refs",
