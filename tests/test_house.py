@@ -120,6 +120,21 @@ def test_torch_rich_and_yaml_are_loaded_where_they_are_used(path):
     assert not {n.split(".")[0] for n in names} & heavy
 
 
+def test_the_nouns_need_the_standard_library_alone():
+    for path in (PACKAGE / "model").glob("*.py"):
+        ours = {n for n in _imports(path) if n.partition(".")[0] == "kernelcount"}
+        others = {n.partition(".")[0] for n in _imports(path) - ours}
+        assert others <= sys.stdlib_module_names, path
+        assert all(n.startswith("kernelcount.model") for n in ours), path
+
+
+def test_every_noun_is_had_from_the_model_itself():
+    elsewhere = [path for path in _files() if _room(path) != "model"]
+    named = {n for path in elsewhere for n in _imports(path) if n.startswith("kernelcount.model.")}
+    assert named
+    assert not [name for name in named if name.count(".") > 2]
+
+
 def test_no_module_bears_the_name_of_a_public_function():
     assert not {"count", "compare", "read", "check"} & {_room(p) for p in _files()}
 
