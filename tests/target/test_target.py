@@ -12,7 +12,7 @@ import torch
 
 from kernelcount import target
 from kernelcount.errors import UsageError, UserCodeError
-from kernelcount.target import load, user_traceback
+from kernelcount.target import frames, importing, load, user_traceback
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [p for p in sys.path if p not in ("", os.fspath(tmp_path))])
     monkeypatch.setattr(sys, "argv", ["kernelcount", "run", "--size", "8"])
-    monkeypatch.setattr(target, "_modules", {})
+    monkeypatch.setattr(importing, "_modules", {})
     yield tmp_path
     for name in set(sys.modules) - modules:
         # Only those of the test: torch, for one, cannot be imported a second time.
@@ -229,7 +229,7 @@ def test_a_local_random_does_not_break_torch():
         "print(load('random:f').function(torch.zeros(2)).tolist())\n"
         "import random; print(random.randint(1, 1))"
     )
-    path = str(Path(target.__file__).parent.parent)
+    path = str(Path(target.__file__).parent.parent.parent)
     result = subprocess.run(
         [
             sys.executable,
@@ -662,7 +662,7 @@ def test_chained_exceptions_are_filtered_too(folder):
 
 
 def test_frames_of_the_scenarios_are_the_user_s(monkeypatch, folder):
-    monkeypatch.setattr(target, "_PACKAGE", folder)
+    monkeypatch.setattr(frames, "_PACKAGE", folder)
     write("_scenarios/demo.py", "def f(): raise ValueError('here')")
     write("ours.py", "def f(): raise ValueError('here')")
     assert "_scenarios/demo.py" in user_traceback(raised_by(load("_scenarios/demo.py:f").function))
