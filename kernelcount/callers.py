@@ -27,7 +27,7 @@ from kernelcount.model import Beside, Capture, Origin, Outcome, Place, Provenanc
 
 _OURS = Path(__file__).parent
 _SCENARIOS = _OURS / "_scenarios"  # in the wheel they lie inside of the package
-_WHO_CALLS = str(_OURS / "capture.py")  # what calls the user's function
+_WHO_CALLS = str(_OURS / "capture") + os.sep  # what calls the user's function
 _LIBRARIES = ("torch", "functorch", "triton")  # functorch comes with torch
 _LETS_BE = "torch._dynamo.eval_frame"  # whose wrapper calls what is not to be compiled
 _GENERATED = "torch._inductor."  # so begin the names of the modules that Inductor writes
@@ -139,8 +139,8 @@ def is_generated(frame: FrameType) -> bool:
 
 
 def calls_the_user(file: str) -> bool:
-    """Whether it is our file that calls the user's function: nothing further out is of the call."""
-    return file == _WHO_CALLS
+    """Whether it is a file of ours that calls the user's function: nothing further out is of it."""
+    return file.startswith(_WHO_CALLS)
 
 
 def plain(function: str) -> str:

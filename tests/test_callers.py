@@ -65,7 +65,7 @@ def g(there):
         json.__file__,
         "<string>",
         "<frozen importlib._bootstrap>",
-        str(OURS / "capture.py"),
+        str(OURS / "capture" / "calls.py"),
     ],
 )
 def test_files_of_torch_of_python_and_ours_are_never_the_users(file):
@@ -178,7 +178,10 @@ def test_in_a_package_that_is_installed_its_own_line_is_told(tmp_path):
 def called_by_us(function):
     """What is told in a function that nobody but us has called."""
     ours = {"function": function, "here": here}
-    exec(compile("def call():\n    return function(here)", OURS / "capture.py", "exec"), ours)
+    exec(
+        compile("def call():\n    return function(here)", OURS / "capture" / "calls.py", "exec"),
+        ours,
+    )
     return ours["call"]()
 
 

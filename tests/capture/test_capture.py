@@ -350,7 +350,7 @@ def test_an_exception_in_the_profiled_call_leaves_no_profiler_behind(count, targ
 
 
 def test_recompiling_in_every_call_is_no_steady_state(count, target, monkeypatch):
-    monkeypatch.setattr("kernelcount.capture.MOST_CALLS", 5)  # they are slow
+    monkeypatch.setattr("kernelcount.capture.steady.MOST_CALLS", 5)  # they are slow
     spec = target("""
         calls = 0
         def f(x):
