@@ -18,9 +18,9 @@ from operator import add, and_, gt, lt, sub
 from typing import NamedTuple
 
 from kernelcount.devices.calls import Call
-from kernelcount.launches import NEVER, NONE
 from kernelcount.model import NO_TIME, Gap
 from kernelcount.timeline import Settled
+from kernelcount.timeline.launches import NEVER, NONE
 
 MOST = 12
 """Gaps that are kept, the longest: as many as the screen lists of anything (render.figures)."""

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from kernelcount.launches import NEVER, NONE
 from kernelcount.model import NO_TIME, Sync, SyncKind
 from kernelcount.timeline import Settled
+from kernelcount.timeline.launches import NEVER, NONE
 
 # In the names of copies as Kineto spells them for CUPTI and for ROCm.
 _TO_HOST, _TO_DEVICE = ("DtoH", "DeviceToHost"), ("HtoD", "HostToDevice")

@@ -4,7 +4,7 @@ from array import array
 
 import pytest
 
-from kernelcount.labels import Labels
+from kernelcount.timeline.labels import Labels
 
 
 def labels(*ops, processes=("p",) * 9):
