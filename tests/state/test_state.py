@@ -176,7 +176,7 @@ def test_tensors_of_which_there_is_no_copy_are_left_alone():
 
 
 def test_without_room_for_a_copy_a_change_is_told(monkeypatch):
-    monkeypatch.setattr("kernelcount.state.available", lambda: 40)
+    monkeypatch.setattr("kernelcount.state.kept.available", lambda: 40)
     small, large = torch.ones(2), torch.ones(100)
     state = remember(None, small, large)
     small.zero_()
