@@ -1,161 +1,26 @@
-"""What the Python API gives: frozen results that show the CLI's table when they are printed.
-
-A figure is right, or asking for it raises NotMeasuredError with the reason: no assertion about an
-unknown count can pass by accident.
-"""
+"""What one variant launches, or a trace holds: each figure is right, or raises."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
-from html import escape
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeVar
 
 from kernelcount import rules
-from kernelcount.errors import NotMeasuredError, UsageError
-from kernelcount.model import (
-    Checked,
-    Environment,
-    Held,
-    Note,
-    Numerics,
-    Report,
-    Row,
-    Run,
-    Speed,
-    Status,
-    Target,
-    Unmeasured,
-    Verdict,
-    sealed,
-)
+from kernelcount.errors import NotMeasuredError
+from kernelcount.model import Note, Numerics, Row, Speed, Verdict, sealed
+from kernelcount.results.numbers import Names, Ratio, Whole
+from kernelcount.results.result import Result
+from kernelcount.results.words import briefly, on_cpu, unmodelled
 
 if TYPE_CHECKING:
-    from kernelcount.app import Answer
     from kernelcount.render.figures import Figures
 
 _T = TypeVar("_T")
 _ON_PAPER = "on paper it is not known"
 _ONLY_PAPER = "device='paper' tells"
 _NOT_TIMED = "no calls were timed; seconds=1 has them timed where something runs"
-
-
-@sealed
-class Whole(int):
-    """A count that knows what it is of, so that a failed assertion can show it."""
-
-    of: Count
-
-    def __new__(cls, value: int, of: Count) -> Whole:
-        """The count `value`, of `of`."""
-        made = super().__new__(cls, value)
-        object.__setattr__(made, "of", of)
-        return made
-
-    def __reduce__(self) -> tuple[type[int], tuple[int]]:
-        return int, (int(self),)
-
-
-@sealed
-class Ratio(float):
-    """A number of transfers that knows what it is of."""
-
-    of: Count
-
-    def __new__(cls, value: float, of: Count) -> Ratio:
-        """The number `value`, of `of`."""
-        made = super().__new__(cls, value)
-        object.__setattr__(made, "of", of)
-        return made
-
-    def __reduce__(self) -> tuple[type[float], tuple[float]]:
-        return float, (float(self),)
-
-
-@sealed
-class Names(dict[str, int]):
-    """Kernels by their names, that know what they are of."""
-
-    __slots__ = ("of",)
-    of: Count
-
-    def __init__(self, names: Mapping[str, int], of: Count) -> None:
-        """How often each ran, of `of`."""
-        super().__init__(names)
-        object.__setattr__(self, "of", of)
-
-    def __reduce__(self) -> tuple[type[dict[str, int]], tuple[dict[str, int]]]:
-        return dict, (dict(self),)
-
-
-@sealed
-@dataclass(frozen=True, slots=True, eq=False)
-class Result:
-    """What all results have in common.
-
-    `report` is what all renderers see. `said`: texts that the CLI writes to stderr, such as an
-    exception with the user's frames.
-    """
-
-    report: Report
-    said: tuple[str, ...] = ()
-
-    def __eq__(self, other: object) -> bool:
-        """Whether it holds the same, times included; which exception was raised is left out."""
-        if type(other) is not type(self):
-            return NotImplemented
-        names = [f.name for f in fields(self) if f.compare]
-        return all(getattr(self, name) == getattr(other, name) for name in names)
-
-    def __hash__(self) -> int:
-        return hash((type(self), self.environment, self.target))
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code that the CLI would end with: 0, or 3 where something is not measured."""
-        return self.report.exit_code
-
-    @property
-    def environment(self) -> Environment:
-        """Device and versions that the figures depend on."""
-        return self.report.environment
-
-    @property
-    def target(self) -> Target | None:
-        """What was counted, with its inputs; None for recorded traces."""
-        return self.report.target
-
-    def render(
-        self,
-        format: str = "table",  # noqa: A002  as the flag is called
-        *,
-        width: int = 80,
-        full: bool = False,
-        explain: bool = False,
-    ) -> str:
-        """The result as the CLI writes it: table, json, markdown or csv.
-
-        Raises UsageError for a format that there is not.
-        """
-        from kernelcount.render import render
-
-        return render(self.report, format=format, width=width, full=full, explain=explain)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document of the CLI; unknown is None."""
-        document: dict[str, Any] = json.loads(self.render("json"))
-        return document
-
-    def __str__(self) -> str:
-        return self.render().rstrip("\n")
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from kernelcount.render.html import render
-
-        return render(self.report)
 
 
 @sealed
@@ -225,7 +90,7 @@ class Count(Result):
         """GPU kernels that are certain, where paper cannot see into a library call."""
         f = self.figures
         if f.on_cpu:
-            self._unknown("kernels_at_least", _on_cpu(f))
+            self._unknown("kernels_at_least", on_cpu(f))
         return self._count("kernels_at_least", f.kernels, "none was seen")
 
     @property
@@ -349,7 +214,7 @@ class Count(Result):
         return self._known("verdict", self.figures.verdict, "told of what was measured on a GPU")
 
     def __repr__(self) -> str:
-        return f"<Count {self.name}: {_briefly(self)}>"
+        return f"<Count {self.name}: {briefly(self)}>"
 
     def _known(self, what: str, value: _T | None, why: str) -> _T:
         """The value, if it is one of a whole count. Raises NotMeasuredError."""
@@ -382,7 +247,7 @@ class Count(Result):
         """The kernels, known to the last one. Raises NotMeasuredError."""
         f = self.figures
         if f.on_cpu:
-            self._unknown("kernels", f.reason or _on_cpu(f))
+            self._unknown("kernels", f.reason or on_cpu(f))
         if f.paper is not None and f.paper.at_least:
             why = self._noted("at-least", self._noted("unknown-call", "not all calls are known"))
             self._unknown("kernels", f"at least {f.kernels}, as kernels_at_least has it: {why}")
@@ -395,166 +260,9 @@ class Count(Result):
         """Raises NotMeasuredError where the bytes were not worked out, or are only a bound."""
         modelled = self.figures.modelled
         if self.figures.reason is None and modelled is None:
-            self._unknown(what, _unmodelled(self.figures))
+            self._unknown(what, unmodelled(self.figures))
         if modelled is not None and modelled.at_most:
             self._unknown(what, "ops of your own may leave out some of what they are given")
 
     def _unknown(self, what: str, why: str) -> NoReturn:
         raise NotMeasuredError(f"{self.name}: {what} not known: {why}")
-
-
-@sealed
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Several(Result):
-    """Counts beside each other: by position, or by the name of the variant or file."""
-
-    counts: tuple[Count, ...] = field(default=(), kw_only=True)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names, in order."""
-        return tuple(c.name for c in self.counts)
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    def __iter__(self) -> Iterator[Count]:
-        return iter(self.counts)
-
-    def __getitem__(self, key: str | int) -> Count:
-        """Raises KeyError with the names that there are, or IndexError."""
-        if isinstance(key, int):
-            return self.counts[key]
-        for count in self.counts:
-            if count.name == key:
-                return count
-        raise KeyError(f"{key!r} is not one of {', '.join(self.names)}")
-
-    def __repr__(self) -> str:
-        each = "; ".join(f"{c.name}: {_briefly(c)}" for c in self.counts)
-        return f"<{type(self).__name__} {each}>"
-
-
-class Comparison(Several):
-    """Variants of one function, side by side; the first is what the others are compared with."""
-
-    __slots__ = ()
-
-
-class Reading(Several):
-    """What recorded traces and saved captures hold, file by file."""
-
-    __slots__ = ()
-
-
-@sealed
-@dataclass(frozen=True, slots=True, eq=False)
-class Checking:
-    """What became of budgets: true where every limit is kept.
-
-    `checked` holds every limit with its status; `said`: what the CLI writes to stderr.
-    """
-
-    checked: Checked
-    said: tuple[str, ...] = ()
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code of the CLI: 0; 1, broken; 2, a target failed; 3, undecided."""
-        return self.checked.exit_code
-
-    @property
-    def kept(self) -> tuple[Held, ...]:
-        """The limits that are kept."""
-        return self._of("kept")
-
-    @property
-    def broken(self) -> tuple[Held, ...]:
-        """The limits that are broken, and targets that launch otherwise than is recorded."""
-        return self._of("broken")
-
-    @property
-    def undecided(self) -> tuple[Held, ...]:
-        """The limits that could not be decided here, each with the reason in `why`."""
-        return self._of("undecided")
-
-    def _of(self, status: Status) -> tuple[Held, ...]:
-        return tuple(held for held in self.checked.held if held.status == status)
-
-    def __bool__(self) -> bool:
-        return self.exit_code == 0
-
-    def render(self, format: str = "table", *, width: int = 80, full: bool = False) -> str:  # noqa: A002
-        """The result as the CLI writes it. Raises UsageError for a format that there is not."""
-        from kernelcount.render import check
-
-        if format not in check.FORMS:
-            raise UsageError(f"there is no format {format!r}, but {', '.join(check.FORMS)}")
-        return check.render(self.checked, form=format, width=width, full=full)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON document of the CLI; unknown is None."""
-        document: dict[str, Any] = json.loads(self.render("json"))
-        return document
-
-    def __str__(self) -> str:
-        return self.render().rstrip("\n")
-
-    def __repr__(self) -> str:
-        from kernelcount.render.check import summary
-
-        return f"<Checking {summary(self.checked)}>"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        return f"<pre>{escape(str(self))}</pre>"
-
-
-def counts_of(answer: Answer, errors: Mapping[str, BaseException]) -> tuple[Count, ...]:
-    """Each outcome of a report as a result of its own. `errors`: what was raised, by name."""
-    from kernelcount.render.figures import figures_of
-
-    made: list[Count] = []
-    for run in answer.report.runs:
-        for i, figures in enumerate(figures_of(run)):
-            alone = Run(
-                run.outcomes[i : i + 1],
-                run.size,
-                run.besides[i : i + 1],
-                verdicts=run.verdicts[i : i + 1],
-            )
-            report = replace(answer.report, runs=(alone,), crossovers=())
-            failed = isinstance(run.outcomes[i], Unmeasured)
-            said = tuple(s for s in answer.said if failed and figures.name in s)
-            error = errors.get(figures.name)
-            made.append(Count(report, said, figures=figures, error=error))
-    return tuple(made)
-
-
-def _on_cpu(figures: Figures) -> str:
-    return f"no GPU was involved: cpu_ops has the operations ({figures.total})"
-
-
-def _unmodelled(figures: Figures) -> str:
-    beside = figures.beside
-    if beside is None:
-        return "bytes are worked out on paper: device='paper', or a target named by a string"
-    return getattr(beside.outcome, "reason", "paper does not know what ran")
-
-
-def _briefly(count: Count) -> str:
-    """A count in a few words."""
-    f = count.figures
-    if f.reason is not None:
-        reason = f.reason if len(f.reason) <= _SHORT else f"{f.reason[:_SHORT]}..."
-        return f"unmeasured: {reason}"
-    if f.on_cpu:
-        return f"{'1 operation' if f.total == 1 else f'{f.total} operations'} on the CPU"
-    at_least = f.paper is not None and f.paper.at_least
-    bound = "at least " if at_least else ""
-    unsure = " seen" if f.in_part or count.stable is False else ""
-    kernels = "1 kernel" if f.kernels == 1 else f"{f.kernels} kernels"
-    return f"{bound}{kernels}{unsure}{' on paper' if f.on_paper else ''}"
-
-
-_SHORT = 80  # characters of a reason in a repr
