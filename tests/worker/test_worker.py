@@ -12,6 +12,7 @@ from kernelcount import worker
 from kernelcount.errors import KernelcountError
 from kernelcount.model import Job, Unmeasured
 from kernelcount.traces import saved
+from kernelcount.worker import process
 
 
 @pytest.fixture
@@ -297,7 +298,7 @@ def pipe(tmp_path):
 
 def test_each_message_is_a_line(pipe):
     path, reading = pipe
-    send = worker._Sender(path)
+    send = process.Sender(path)
     send(worker.Begin(3))
     send(worker.Progress("two\nlines"))
     lines = os.read(reading, 1000).splitlines()
@@ -309,7 +310,7 @@ def test_each_message_is_a_line(pipe):
 
 def test_a_forked_child_has_nothing_to_say_and_ends(pipe):
     path, reading = pipe
-    send = worker._Sender(path)
+    send = process.Sender(path)
     send._process = os.getpid() + 1  # as it looks from a child
     ended = []
     with pytest.MonkeyPatch.context() as patch:
