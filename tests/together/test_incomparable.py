@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import kernelcount
-from kernelcount import together
 from kernelcount.probes import agreement, kept
+from kernelcount.together import comparing
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*quantize")
 
@@ -114,7 +114,7 @@ def test_whatever_fails_in_copying_and_comparing_leaves_the_times(monkeypatch, e
 
 
 def test_in_the_reference_as_well(monkeypatch):
-    monkeypatch.setattr(together, "alone", lambda *_: 1 // 0)
+    monkeypatch.setattr(comparing, "alone", lambda *_: 1 // 0)
     assert compared(lambda x: x + 1, lambda x: x + 1, reference=True).verdict == "equal"
 
 

@@ -9,10 +9,11 @@ from cases.FC52_return_kinds import EXPECT
 from counting import CASES, codes
 
 import kernelcount
-from kernelcount import comparison, rates, runners, together
+from kernelcount import comparison, rates, runners
 from kernelcount.devices import fake as fake_device
 from kernelcount.model import Job, LaunchCosts, Rates
 from kernelcount.probes import agreement, launching
+from kernelcount.together.costs import _launch_costs
 
 HEAD = "from kernelcount.devices.fake import launch, allocate\n"
 
@@ -109,9 +110,9 @@ def launch_costs(monkeypatch):
         return LaunchCosts(5_000, 20_000, 30_000 if compiling else None)
 
     monkeypatch.setattr(launching, "costs", costs)
-    together._launch_costs.cache_clear()
+    _launch_costs.cache_clear()
     yield asked
-    together._launch_costs.cache_clear()
+    _launch_costs.cache_clear()
 
 
 IDLE = "import time\ndef f(x):\n    launch('k', duration_us=1); time.sleep(1e-4)\ng = f"
