@@ -26,7 +26,7 @@ from kernelcount.model import (
 )
 from kernelcount.runners import Results
 
-SPEC = str(Path(__file__).parent / "cases" / "operations.py") + ":add_relu"
+SPEC = str(Path(__file__).parent.parent / "cases" / "operations.py") + ":add_relu"
 
 
 # ── refused at once ──────────────────────────────────────────────────────────────────────────────
