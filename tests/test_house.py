@@ -32,7 +32,6 @@ LAYERS = (
     },
     {"contents", "rules", "settings", "waiting"},
     {"timeline", "operations", "paper", "probes", "state"},
-    {"gaps", "waits"},
     {"budgets", "inhand", "reading"},
     {"capture", "differences", "examination"},
     {"together"},

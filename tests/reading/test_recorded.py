@@ -9,7 +9,7 @@ from kernelcount.app import read
 from kernelcount.errors import KernelcountError
 from kernelcount.render import render
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parent.parent / "data"
 RECORDED = json.loads((DATA / "h200" / "counts.json").read_text())
 ODD = json.loads((DATA / "cases" / "expected.json").read_text())
 TOLERANCE = 1e-3  # of a time that was written down in microseconds

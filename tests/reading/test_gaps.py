@@ -2,8 +2,8 @@
 
 from traces.rows import annotation, copy, graph_launch, kernel, launch, op, seen
 
-from kernelcount.gaps import MOST
 from kernelcount.model import Gap
+from kernelcount.reading.gaps import MOST
 
 
 def run(correlation, launched, starts, dur=10.0, name="k", **args):

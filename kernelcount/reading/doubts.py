@@ -1,108 +1,22 @@
-"""A file -> its outcomes: what a trace or a saved capture says, and what it cannot say.
-
-`run` reads its own traces here, so that it and `read` cannot disagree.
-"""
+"""What a trace cannot say, and what is to be known beside its figures."""
 
 from __future__ import annotations
 
-import difflib
-import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-from kernelcount import gaps, waits
-from kernelcount.errors import UnreadableError, UsageError
-from kernelcount.model import Capture, Environment, Note, Outcome, Unmeasured
-from kernelcount.timeline import Settled, Timeline, written_twice
-from kernelcount.traces import saved
+from kernelcount.model import Capture, Note
+from kernelcount.timeline import Settled, Timeline
 from kernelcount.traces.elements import Fault
-from kernelcount.traces.kineto import Kernel, KinetoTrace, Op, Runtime, device_rows
-from kernelcount.traces.source import Progress, Source
+from kernelcount.traces.kineto import Kernel, KinetoTrace, Op, Runtime
 
 ANOTHER_PROFILER = (
     "another profiler (one that the function opens itself, or nsys or ncu around this) took the"
     " records: the count is unknown; run without it"
 )
-_MOST_LISTED = 5  # correlations or names spelt out in a sentence; the rest are counted
+MOST_LISTED = 5  # correlations or names spelt out in a sentence; the rest are counted
 
 
-def read_file(
-    path: Path, region: str | None = None, progress: Progress | None = None
-) -> tuple[Outcome, ...]:
-    """The outcomes in one file: one for a trace, one a variant for saved captures.
-
-    `region` keeps the kernels launched while an annotation of that name was open. Raises
-    UnreadableError where the file holds neither, UsageError where no such annotation is there.
-    """
-    source = Source(path, progress)
-    if not saved.recognises(source.head()):
-        return (_read(source, str(path), region),)
-    if region is not None:
-        raise UsageError(f"{path}: saved captures hold no annotations, so no --region {region!r}")
-    outcomes = saved.read(source)
-    if not outcomes:
-        raise UnreadableError(f"{path}: no capture in it")
-    return tuple(replace(o, name=f"{path}:{o.name}") for o in outcomes)
-
-
-def read_trace(path: Path, name: str, mark: str | None = None) -> Outcome:
-    """What one trace holds, under `name`. Raises as `read_file` does.
-
-    `mark` is an annotation that must be there: without it another profiler took the records.
-    """
-    return _read(Source(path), name, mark=mark)
-
-
-def _read(source: Source, name: str, region: str | None = None, mark: str | None = None) -> Outcome:
-    trace = KinetoTrace(source.path, source)
-    timeline = Timeline(region, mark)
-    with _collector_resting():
-        for batch in trace.batches():
-            timeline.add(batch)
-        timeline.close()
-        again = source.again()
-        rows = device_rows(again) if again else None
-        settled = Settled(timeline, written_twice(timeline, rows))
-    if region is not None and not timeline.regions:
-        raise UsageError(_no_such_region(source.path, region, timeline))
-    capture = Capture(
-        name=name,
-        environment=_environment(trace.header, timeline),
-        records=settled.records,
-        launches=settled.launches if timeline.host_rows else None,
-        graph_launches=settled.graph_launches if timeline.host_rows else None,
-        complete=_complete(trace.faults, settled),
-        steps=settled.steps,
-        notes=tuple(_notes(trace, settled)),
-    )
-    if (reason := _unknown(trace, settled)) is not None:
-        return Unmeasured(name, reason, capture)
-    return _with_waits(capture, settled) if timeline.host_rows else capture
-
-
-def _with_waits(capture: Capture, settled: Settled) -> Capture:
-    """The capture with the times that CPU and GPU waited for each other."""
-    longest, idle_ns = gaps.found(settled) or (None, None)
-    syncs = waits.found(settled, priced=capture.complete is True)
-    return replace(capture, syncs=syncs, gaps=longest, idle_ns=idle_ns)
-
-
-@contextmanager
-def _collector_resting() -> Iterator[None]:
-    """Keep Python's cycle collector still: rows hold no cycles, and it would walk all of them."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-def _complete(faults: list[Fault], settled: Settled) -> bool | None:
+def complete(faults: list[Fault], settled: Settled) -> bool | None:
     """Whether every launch has its record; None where rows are missing that would tell."""
     if settled.tally.lost or settled.short or any(f.fatal for f in faults):
         return False
@@ -110,7 +24,7 @@ def _complete(faults: list[Fault], settled: Settled) -> bool | None:
     return None if untold or not settled.timeline.host_rows else True
 
 
-def _unknown(trace: KinetoTrace, settled: Settled) -> str | None:
+def why_unknown(trace: KinetoTrace, settled: Settled) -> str | None:
     """Why the count cannot be believed, or None where it can."""
     timeline = settled.timeline
     if timeline.mark is not None and not (timeline.mark_seen and timeline.host_rows):
@@ -163,8 +77,8 @@ def _no_gpu_rows(trace: KinetoTrace, timeline: Timeline) -> str:
 
 def _lost(settled: Settled) -> str:
     launches, lost = settled.timeline.launches, settled.tally.lost
-    ids = [str(launches.correlation[i]) for i in lost[:_MOST_LISTED]]
-    more = ", ..." if len(lost) > _MOST_LISTED else ""
+    ids = [str(launches.correlation[i]) for i in lost[:MOST_LISTED]]
+    more = ", ..." if len(lost) > MOST_LISTED else ""
     n = len(lost)
     return (
         f"{n} of {_many(settled.launches, 'launch', 'launches')} {'has' if n == 1 else 'have'} no"
@@ -183,7 +97,8 @@ def _short(settled: Settled) -> str:
     )
 
 
-def _notes(trace: KinetoTrace, settled: Settled) -> Iterator[Note]:
+def notes_on(trace: KinetoTrace, settled: Settled) -> Iterator[Note]:
+    """What is to be known beside the figures of a trace."""
     timeline = settled.timeline
     for fault in trace.faults:
         yield Note(fault.code, fault.detail)
@@ -289,26 +204,6 @@ def _oddities(trace: KinetoTrace, settled: Settled) -> Iterator[Note]:
         )
     if len(timeline.vendors) > 1:
         yield Note("several-vendors", f"calls of {' and '.join(sorted(timeline.vendors))}")
-
-
-def _environment(header: dict[str, Any], timeline: Timeline) -> Environment:
-    devices = header.get("deviceProperties")
-    names = dict.fromkeys(
-        d["name"]
-        for d in (devices if isinstance(devices, list) else ())
-        if isinstance(d, dict) and isinstance(d.get("name"), str)
-    )
-    kind = next(iter(sorted(timeline.vendors)), None)
-    return Environment(device=", ".join(names) or None, kind=kind)
-
-
-def _no_such_region(path: Path, region: str, timeline: Timeline) -> str:
-    if region in timeline.annotations:
-        return f"{path}: the annotation {region!r} has no valid start"
-    near = difflib.get_close_matches(region, timeline.annotations, n=_MOST_LISTED)
-    there = near or sorted(timeline.annotations)[:_MOST_LISTED]
-    hint = f"; there are: {', '.join(there)}" if there else "; it holds no annotation"
-    return f"{path}: no annotation {region!r} in this trace{hint}"
 
 
 def _many(n: int, one: str, several: str) -> str:

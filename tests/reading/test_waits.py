@@ -8,7 +8,7 @@ from traces.rows import annotation, copy, kernel, launch, op, seen
 from kernelcount.devices.base import MARK
 from kernelcount.model import Capture, Sync
 from kernelcount.reading import read_file
-from kernelcount.waits import kind
+from kernelcount.reading.waits import kind
 
 TO_HOST, FROM_PINNED = "Memcpy DtoH (Device -> Pageable)", "Memcpy HtoD (Pinned -> Device)"
 FROM_HOST = "Memcpy HtoD (Pageable -> Device)"
@@ -209,7 +209,7 @@ def test_the_kind_is_told_by_the_ops_and_the_copy(outermost, innermost, copied, 
 
 # ── recorded on an H200 ──────────────────────────────────────────────────────────────────────────
 
-RECORDED = Path(__file__).parent / "data" / "h200"
+RECORDED = Path(__file__).parent.parent / "data" / "h200"
 WITH_WAITS = {
     "hidden_sync.eager": [("bool", "is_nonzero")],
     "hidden_sync.compile": [("bool", "is_nonzero")],
