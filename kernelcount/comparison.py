@@ -15,7 +15,6 @@ from dataclasses import replace
 from statistics import median
 
 from kernelcount import noise
-from kernelcount.ledger import GENERATED, Calls, ledger
 from kernelcount.model import (
     Beside,
     Break,
@@ -27,7 +26,8 @@ from kernelcount.model import (
     Unmeasured,
     Work,
 )
-from kernelcount.sources import joined
+from kernelcount.origins.ledger import GENERATED, Calls, ledger
+from kernelcount.origins.sources import joined
 
 # Inductor names its kernels so on every GPU: torch/_inductor/codegen/triton.py.
 _GENERATED = "triton_"

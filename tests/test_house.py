@@ -14,8 +14,8 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
     {"boot", "errors", "model"},
-    {"attention", "callers", "details", "fusion", "ledger", "noise", "rates", "roofline"},
-    {"scenarios", "sources"},
+    {"details", "noise", "origins", "rates", "roofline"},
+    {"scenarios"},
     {
         "traces",
         "devices",
@@ -28,7 +28,6 @@ LAYERS = (
         "comparison",
         "verdict",
         "crossover",
-        "changed",
     },
     {"contents", "rules", "settings", "waiting"},
     {"timeline", "operations", "paper", "probes", "state"},

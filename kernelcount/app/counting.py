@@ -101,7 +101,8 @@ def _run(
     besides: Sequence[Beside | None],
     rates: Callable[[str, str], Rates | None],
 ) -> Run:
-    from kernelcount import callers, comparison
+    from kernelcount import comparison
+    from kernelcount.origins import callers
 
     outcomes = [callers.seen_from_here(o) for o in outcomes]
     besides = [b and callers.beside_seen_from_here(b) for b in besides]
@@ -135,7 +136,8 @@ def _sourced(outcome: Outcome, beside: Beside | None) -> Outcome:
 
 def _fusion(base: Outcome, other: Outcome) -> Fusion | None:
     """Which eager kernels those of a compiled variant replace; None where there are not both."""
-    from kernelcount import fusion, variants
+    from kernelcount import variants
+    from kernelcount.origins import fusion
 
     if not isinstance(base, Capture) or not isinstance(other, Capture) or base.on_cpu:
         return None

@@ -61,9 +61,9 @@ def diff(
     `variants`: those to compare, all by default. Raises KernelcountError where a file cannot be
     read, or the two have no variant in common.
     """
-    from kernelcount import callers
     from kernelcount.differences import differing
     from kernelcount.differences.sides import read_sides
+    from kernelcount.origins import callers
 
     before, after = (
         differing.chosen(read_sides(path, region, partial(progress, path)), variants, path)

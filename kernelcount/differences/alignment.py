@@ -17,7 +17,7 @@ from pathlib import PurePath
 
 from kernelcount.details import Detail, of_rows
 from kernelcount.model import Capture, Row
-from kernelcount.sources import Key, key_of
+from kernelcount.origins.sources import Key, key_of
 
 # torch/_inductor/codegen: triton.py and simd.py end a kernel's name with a running number, cpp.py
 # and its profiling begin it with that of the graph, too.

@@ -16,7 +16,7 @@ from itertools import compress
 from math import inf
 from statistics import median
 
-from kernelcount import changed, noise, sources, variants
+from kernelcount import noise, variants
 from kernelcount.differences.alignment import align
 from kernelcount.errors import UsageError
 from kernelcount.model import (
@@ -37,6 +37,7 @@ from kernelcount.model import (
     Total,
     Work,
 )
+from kernelcount.origins import changed, sources
 from kernelcount.render.figures import Figures, figures
 from kernelcount.rules import DOUBTED, RULES, Counted, Reading
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from math import ceil
 from statistics import median
 
-from kernelcount import sources
 from kernelcount.details import Detail, of_rows
 from kernelcount.model import (
     EAGER_CODE,
@@ -33,8 +32,9 @@ from kernelcount.model import (
     note_codes,
 )
 from kernelcount.noise import same_time
+from kernelcount.origins import sources
+from kernelcount.origins.sources import Key, OfRow
 from kernelcount.render.wording import clean, duration, percent, plural, ratio, setting, size
-from kernelcount.sources import Key, OfRow
 
 UNDERSTATED = frozenset({"incomplete", "generated-unknown"})
 """Notes which say that more ran than was counted, or may have."""

@@ -15,8 +15,6 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from operator import itemgetter
 
-from kernelcount import attention
-from kernelcount.ledger import GENERATED, Calls
 from kernelcount.model import (
     NO_TIME,
     Activity,
@@ -27,6 +25,8 @@ from kernelcount.model import (
     Source,
     Work,
 )
+from kernelcount.origins import attention
+from kernelcount.origins.ledger import GENERATED, Calls
 
 _SEVERAL_STREAMS = (
     "the kernels ran on several streams: in which order they were launched is unknown"

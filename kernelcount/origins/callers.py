@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from kernelcount.model import Beside, Capture, Origin, Outcome, Place, Provenance
 
-_OURS = Path(__file__).parent
+_OURS = Path(__file__).parent.parent
 _SCENARIOS = _OURS / "_scenarios"  # in the wheel they lie inside of the package
 _WHO_CALLS = str(_OURS / "capture") + os.sep  # what calls the user's function
 _LIBRARIES = ("torch", "functorch", "triton")  # functorch comes with torch

@@ -12,18 +12,6 @@ import pytest
 import torch
 
 import kernelcount
-from kernelcount.callers import (
-    Site,
-    beside_seen_from_here,
-    first_of_user,
-    innermost,
-    is_users,
-    is_users_own,
-    line_of,
-    plain,
-    seen_from_here,
-    site,
-)
 from kernelcount.model import (
     Beside,
     Break,
@@ -35,6 +23,18 @@ from kernelcount.model import (
     Source,
     Sync,
     Unmeasured,
+)
+from kernelcount.origins.callers import (
+    Site,
+    beside_seen_from_here,
+    first_of_user,
+    innermost,
+    is_users,
+    is_users_own,
+    line_of,
+    plain,
+    seen_from_here,
+    site,
 )
 
 OURS = Path(kernelcount.__file__).parent
@@ -74,7 +74,7 @@ def test_files_of_torch_of_python_and_ours_are_never_the_users(file):
 
 
 def test_tritons_files_are_not_the_users_where_it_is_installed(tmp_path, monkeypatch):
-    from kernelcount import callers
+    from kernelcount.origins import callers
 
     (tmp_path / "triton").mkdir()
     (tmp_path / "triton" / "__init__.py").touch()

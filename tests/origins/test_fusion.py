@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelcount.fusion import REASONS, UNKNOWN, align, code_of
 from kernelcount.model import Apart, Capture, Lane, Origin, Place, Provenance, Records, Source, Work
+from kernelcount.origins.fusion import REASONS, UNKNOWN, align, code_of
 
 FIVE, SIX, SEVEN = (Place("model.py", n, "forward") for n in (5, 6, 7))
 

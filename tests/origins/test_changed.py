@@ -2,8 +2,8 @@
 
 import pytest
 
-from kernelcount.changed import by_names, first, origins, since
 from kernelcount.model import Capture, Origin, Place, Provenance, Records, Source, Work
+from kernelcount.origins.changed import by_names, first, origins, since
 
 
 def ops(*told, file="/net.py"):

@@ -15,7 +15,7 @@ from kernelcount.model import (
     Source,
     Work,
 )
-from kernelcount.sources import of_rows
+from kernelcount.origins.sources import of_rows
 
 FUSED, OTHER = "triton_poi_fused_add_0", "triton_red_fused_sum_1"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelcount.attention import backend
+from kernelcount.origins.attention import backend
 
 
 @pytest.mark.parametrize(
