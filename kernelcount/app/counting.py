@@ -37,7 +37,7 @@ _NO_LINES = "lines are told by the count on paper, and there is none of this"
 
 def kept_rates(device: str, torch: str) -> Rates | None:
     """What this GPU was measured to reach under this torch, where somebody has measured it."""
-    from kernelcount import rates
+    from kernelcount.conclusions import rates
 
     return rates.kept(device, torch)
 
@@ -59,7 +59,7 @@ def run(
 
     Raises KernelcountError where nothing could be asked of the target at all.
     """
-    from kernelcount import crossover
+    from kernelcount.conclusions import crossover
 
     rates = cache(rates)  # all variants ask for those of one GPU
     (check_options if in_hand else check_job)(job)
@@ -101,7 +101,7 @@ def _run(
     besides: Sequence[Beside | None],
     rates: Callable[[str, str], Rates | None],
 ) -> Run:
-    from kernelcount import comparison
+    from kernelcount.conclusions import comparison
     from kernelcount.origins import callers
 
     outcomes = [callers.seen_from_here(o) for o in outcomes]
@@ -151,8 +151,8 @@ def _verdict(
 ) -> Verdict | None:
     """What holds a variant back that was measured on a GPU; None for any other."""
     from kernelcount import paper, variants
-    from kernelcount.roofline import Gpu
-    from kernelcount.verdict import verdict
+    from kernelcount.conclusions.roofline import Gpu
+    from kernelcount.conclusions.verdict import verdict
 
     if not isinstance(outcome, Capture) or outcome.basis != "measured" or outcome.on_cpu:
         return None

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from kernelcount.details import Detail, of_rows
+from kernelcount.conclusions.details import Detail, of_rows
 from kernelcount.model import Capture, Row
 from kernelcount.origins.sources import Key, key_of
 

@@ -16,7 +16,8 @@ from itertools import compress
 from math import inf
 from statistics import median
 
-from kernelcount import noise, variants
+from kernelcount import variants
+from kernelcount.conclusions import noise
 from kernelcount.differences.alignment import align
 from kernelcount.errors import UsageError
 from kernelcount.model import (

@@ -116,7 +116,7 @@ class Rates:
     the CPU needs for the plainest eager op, for a call of a module, and for one of a compiled
     function, each of one kernel.
 
-    `missing`: why a figure is None, by its name as in `kernelcount.rates.FIGURES`. `notes`: what
+    `missing`: why a figure is None, by its name as in `rates.FIGURES`. `notes`: what
     slowed the GPU down meanwhile. `measured_at`: ISO 8601, in UTC.
     """
 

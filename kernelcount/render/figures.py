@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from math import ceil
 from statistics import median
 
-from kernelcount.details import Detail, of_rows
+from kernelcount.conclusions.details import Detail, of_rows
+from kernelcount.conclusions.noise import same_time
 from kernelcount.model import (
     EAGER_CODE,
     NO_TIME,
@@ -31,7 +32,6 @@ from kernelcount.model import (
     Verdict,
     note_codes,
 )
-from kernelcount.noise import same_time
 from kernelcount.origins import sources
 from kernelcount.origins.sources import Key, OfRow
 from kernelcount.render.wording import clean, duration, percent, plural, ratio, setting, size

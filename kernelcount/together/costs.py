@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from statistics import median
 
-from kernelcount import rates, verdict
 from kernelcount.capture import Subject
+from kernelcount.conclusions import rates, verdict
 from kernelcount.devices import DEVICES
 from kernelcount.model import LaunchCosts
 from kernelcount.nesting import tensors

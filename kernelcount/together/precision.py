@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import ceil
 
-from kernelcount import noise
 from kernelcount.capture import Subject
+from kernelcount.conclusions import noise
 from kernelcount.model import Note
 from kernelcount.probes import timing
 from kernelcount.together.running import bytes_given

@@ -3,7 +3,7 @@
 from array import array
 from dataclasses import replace
 
-from kernelcount.comparison import beside
+from kernelcount.conclusions.comparison import beside
 from kernelcount.model import Capture, Lane, Paper, Records, Work
 
 FUSED, OTHER = "triton_poi_fused_add_0", "triton_red_fused_sum_1"

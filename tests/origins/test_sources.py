@@ -3,7 +3,7 @@
 from array import array
 from dataclasses import replace
 
-from kernelcount.comparison import beside
+from kernelcount.conclusions.comparison import beside
 from kernelcount.model import (
     Capture,
     Lane,

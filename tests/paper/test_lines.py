@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kernelcount import app, runners
-from kernelcount.comparison import beside
+from kernelcount.conclusions.comparison import beside
 from kernelcount.model import Job
 from kernelcount.origins.fusion import REASONS
 from kernelcount.reading import read_trace

@@ -9,7 +9,8 @@ from cases.FC52_return_kinds import EXPECT
 from counting import CASES, codes
 
 import kernelcount
-from kernelcount import comparison, rates, runners
+from kernelcount import runners
+from kernelcount.conclusions import comparison, rates
 from kernelcount.devices import fake as fake_device
 from kernelcount.model import Job, LaunchCosts, Rates
 from kernelcount.probes import agreement, launching

@@ -5,7 +5,7 @@ from itertools import repeat
 
 import pytest
 
-from kernelcount import noise
+from kernelcount.conclusions import noise
 
 
 @pytest.fixture(scope="module")

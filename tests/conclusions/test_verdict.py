@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from kernelcount.conclusions.roofline import Gpu
+from kernelcount.conclusions.verdict import verdict
 from kernelcount.model import (
     Beside,
     Capture,
@@ -18,8 +20,6 @@ from kernelcount.model import (
     Timing,
     Work,
 )
-from kernelcount.roofline import Gpu
-from kernelcount.verdict import verdict
 
 MB, US = 1_000_000, 1_000  # bytes, nanoseconds
 L2 = 60 * MB

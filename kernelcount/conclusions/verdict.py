@@ -11,6 +11,7 @@ from __future__ import annotations
 from math import prod
 from statistics import median
 
+from kernelcount.conclusions.roofline import Gpu, Roofline, timed_kernels
 from kernelcount.model import (
     NO_TIME,
     Beside,
@@ -20,7 +21,6 @@ from kernelcount.model import (
     Records,
     Verdict,
 )
-from kernelcount.roofline import Gpu, Roofline, timed_kernels
 
 MOST = 0.5
 """A share beyond which nothing else can have a greater one."""

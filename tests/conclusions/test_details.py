@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kernelcount import details
+from kernelcount.conclusions import details
 from kernelcount.model import Capture, Counters, Lane, Records, Work
 
 SMALL = Work("k", "kernel", "add", (8, 1, 1), (128, 1, 1), 32, 0, occupancy=0.5)

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from kernelcount import rates
+from kernelcount.conclusions import rates
 from kernelcount.errors import UnreadableError, UsageError
 from kernelcount.model import Note, Rates
 

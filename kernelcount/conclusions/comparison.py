@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import median
 
-from kernelcount import noise
+from kernelcount.conclusions import noise
 from kernelcount.model import (
     Beside,
     Break,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kernelcount import crossover
+from kernelcount.conclusions import crossover
 from kernelcount.model import Capture, Note, Run, Speed, Unmeasured
 
 TIE = "no difference"

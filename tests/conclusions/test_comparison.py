@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelcount import comparison
-from kernelcount.comparison import GENERATED, beside, with_costs
+from kernelcount.conclusions import comparison
+from kernelcount.conclusions.comparison import GENERATED, beside, with_costs
 from kernelcount.model import (
     Beside,
     Break,
@@ -23,7 +23,7 @@ from kernelcount.model import (
 )
 from kernelcount.reading import read_file
 
-H200 = Path(__file__).parent / "data" / "h200"
+H200 = Path(__file__).parent.parent / "data" / "h200"
 GEMM = "sm80_xmma_gemm_f32f32_nn_n_execute_kernel__5x_cublas"
 PARTS = "sm80_xmma_gemm_f32f32_nn_n_execute_split_k_kernel__5x_cublas"
 
