@@ -141,7 +141,7 @@ def test_the_compilers_words_have_a_code(words, code):
 
 
 def test_every_reason_is_explained_as_the_document_has_it():
-    document = (Path(__file__).parents[1] / "docs" / "fusion.md").read_text()
+    document = (Path(__file__).parents[2] / "docs" / "fusion.md").read_text()
     for reason, words in REASONS.items():
         assert f"| `{reason}` | {words} |" in document
 
