@@ -301,10 +301,10 @@ def _text(size: float | str) -> str:
 
 def _refuse_paper_beside_a_gpu(job: Job) -> None:
     """Raises NotMeasuredError where paper was asked for, and torch could reach a GPU meanwhile."""
-    from kernelcount import worker
+    from kernelcount.worker.device import may_have_a_gpu
 
     asked = job.device == "paper" or job.gpu is not None
-    if asked and worker.may_have_a_gpu():
+    if asked and may_have_a_gpu():
         raise NotMeasuredError(
             "on paper nothing may touch a GPU, and this process has one: name the function by a"
             " string, 'path/to/file.py:name', which is counted in a process of its own, or set"

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from kernelcount import comparison, paper
+from kernelcount import paper
+from kernelcount.conclusions import comparison
 from kernelcount.errors import KernelcountError
 from kernelcount.model import Beside, Capture, Environment, Job, Outcome, Unmeasured
 from kernelcount.runners import Background, Results, Starter, in_worker

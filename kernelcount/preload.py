@@ -47,9 +47,10 @@ def _load() -> None:
     from kernelcount import capture, devices, inputs, target, together, variants, worker  # noqa: F401
     from kernelcount.paper import gpu  # noqa: F401
     from kernelcount.probes import compiler
+    from kernelcount.worker import device
 
     compiler.load()
-    if not worker.may_have_a_gpu():
+    if not device.may_have_a_gpu():
         with suppress(Exception):  # a job that is asked for tells why it cannot be counted
             _warm_up()
     # Or the collector of each forked process would write to all this memory, and so copy it.

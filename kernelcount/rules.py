@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from statistics import median
 
-from kernelcount import comparison, noise
+from kernelcount.conclusions import comparison, noise
 from kernelcount.model import Beside, Bounds, Capture, Numerics, Outcome, Paper, Status, note_codes
 
 _NOTHING_RAN = "needs a GPU"

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from kernelcount import boot, worker
-from kernelcount.callers import is_users_own
 from kernelcount.errors import Interrupted, KernelcountError, NotMeasuredError
 from kernelcount.model import (
     NOT_TIMED,
@@ -39,6 +38,7 @@ from kernelcount.model import (
     Unmeasured,
     note_codes,
 )
+from kernelcount.origins.callers import is_users_own
 from kernelcount.probes.timing import shares
 from kernelcount.traces import saved
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from kernelcount.callers import Site
 from kernelcount.model import Note, Sync
+from kernelcount.origins.callers import Site
 
 _UNTOLD = re.compile(r"(cuda|cu|hip)(Device|Event|Ctx)Synchronize\w*")
 _MOST_LISTED = 5  # lines spelt out in a sentence; the rest are counted

@@ -25,7 +25,7 @@ H200 = Path(__file__).parent / "data" / "h200"
 @pytest.fixture(autouse=True)
 def no_gpu(monkeypatch):
     """None that paper might touch: beside one it is refused in this process."""
-    monkeypatch.setattr("kernelcount.worker.may_have_a_gpu", lambda: False)
+    monkeypatch.setattr("kernelcount.worker.device.may_have_a_gpu", lambda: False)
 
 
 @pytest.fixture
@@ -385,7 +385,7 @@ def test_a_wrong_question_is_answered_with_what_to_write(ask, said):
 
 
 def test_beside_a_gpu_paper_is_refused_in_this_process(monkeypatch):
-    monkeypatch.setattr("kernelcount.worker.may_have_a_gpu", lambda: True)
+    monkeypatch.setattr("kernelcount.worker.device.may_have_a_gpu", lambda: True)
     for asked in ({"device": "paper"}, {"gpu": "L4"}):
         with pytest.raises(NotMeasuredError, match="name the function by a string"):
             count(add_relu, *pair(), **asked)

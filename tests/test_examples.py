@@ -35,7 +35,7 @@ def folder(tmp_path, monkeypatch):
     trace = ROOT / "tests" / "data" / "h200" / "h200-add_relu.compile.json.gz"
     shutil.copy(trace, tmp_path / "trace.json.gz")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("kernelcount.worker.may_have_a_gpu", lambda: False)
+    monkeypatch.setattr("kernelcount.worker.device.may_have_a_gpu", lambda: False)
     monkeypatch.setattr(sys, "path", [*sys.path])
 
     def here_and_now(*given, **_):

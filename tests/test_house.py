@@ -14,26 +14,11 @@ PACKAGE = Path(__file__).parent.parent / "kernelcount"
 # From the bottom to the top; imports go down only, and rooms of one layer do not meet.
 LAYERS = (
     {"boot", "errors", "model"},
-    {"attention", "callers", "details", "fusion", "ledger", "noise", "rates", "roofline"},
-    {"scenarios", "sources"},
-    {
-        "traces",
-        "devices",
-        "render",
-        "target",
-        "inputs",
-        "variants",
-        "labels",
-        "memory",
-        "nesting",
-        "comparison",
-        "verdict",
-        "crossover",
-        "changed",
-    },
-    {"contents", "launches", "rules", "settings", "stops", "waiting"},
+    {"origins"},
+    {"conclusions", "scenarios"},
+    {"traces", "devices", "render", "target", "inputs", "variants", "memory", "nesting"},
+    {"contents", "rules", "settings", "waiting"},
     {"timeline", "operations", "paper", "probes", "state"},
-    {"gaps", "waits"},
     {"budgets", "inhand", "reading"},
     {"capture", "differences", "examination"},
     {"together"},
@@ -118,6 +103,21 @@ def test_torch_rich_and_yaml_are_loaded_where_they_are_used(path):
     names = _read(path)[1]
     heavy = {"torch", "rich", "yaml", "matplotlib", "plotille"}
     assert not {n.split(".")[0] for n in names} & heavy
+
+
+def test_the_nouns_need_the_standard_library_alone():
+    for path in (PACKAGE / "model").glob("*.py"):
+        ours = {n for n in _imports(path) if n.partition(".")[0] == "kernelcount"}
+        others = {n.partition(".")[0] for n in _imports(path) - ours}
+        assert others <= sys.stdlib_module_names, path
+        assert all(n.startswith("kernelcount.model") for n in ours), path
+
+
+def test_every_noun_is_had_from_the_model_itself():
+    elsewhere = [path for path in _files() if _room(path) != "model"]
+    named = {n for path in elsewhere for n in _imports(path) if n.startswith("kernelcount.model.")}
+    assert named
+    assert not [name for name in named if name.count(".") > 2]
 
 
 def test_no_module_bears_the_name_of_a_public_function():

@@ -64,7 +64,7 @@ def test_an_unknown_keyword_is_pythons_own_error(function):
     ],
 )
 def test_a_value_that_a_keyword_cannot_have_is_a_usage_error(name, values, monkeypatch):
-    monkeypatch.setattr("kernelcount.worker.may_have_a_gpu", lambda: False)
+    monkeypatch.setattr("kernelcount.worker.device.may_have_a_gpu", lambda: False)
     for value in values:
         with pytest.raises(UsageError):
             count(abs, **{name: value})

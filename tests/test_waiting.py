@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from kernelcount.callers import Site
 from kernelcount.model import Sync
+from kernelcount.origins.callers import Site
 from kernelcount.waiting import Told, asks, merged
 
 STREAM, DEVICE = "cudaStreamSynchronize", "cudaDeviceSynchronize"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from kernelcount import sources
 from kernelcount.model import Capture, Held, Outcome, Place, Row
+from kernelcount.origins import sources
 from kernelcount.render.lines import key, said
 from kernelcount.render.wording import caption
 from kernelcount.rules import RULES

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kernelcount import sources
 from kernelcount.budgets import lockfile
 from kernelcount.budgets.budget import Budget
 from kernelcount.budgets.lockfile import Entry
 from kernelcount.budgets.nodes import Place
-from kernelcount.changed import by_names, first, origins
 from kernelcount.errors import UsageError
 from kernelcount.model import Capture, Environment, Held, Note, Outcome, Report, Status
 from kernelcount.model import Place as SourceLine
+from kernelcount.origins import sources
+from kernelcount.origins.changed import by_names, first, origins
 from kernelcount.rules import doubt
 
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from kernelcount.details import Detail, of_rows
+from kernelcount.conclusions.details import Detail, of_rows
 from kernelcount.model import Capture, Row
-from kernelcount.sources import Key, key_of
+from kernelcount.origins.sources import Key, key_of
 
 # torch/_inductor/codegen: triton.py and simd.py end a kernel's name with a running number, cpp.py
 # and its profiling begin it with that of the graph, too.

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kernelcount import noise
+from kernelcount.conclusions import noise
 from kernelcount.errors import UsageError
 from kernelcount.model import Allowance, Capture, Decision, Pair, Speed
 

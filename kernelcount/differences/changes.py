@@ -16,7 +16,8 @@ from itertools import compress
 from math import inf
 from statistics import median
 
-from kernelcount import changed, noise, sources, variants
+from kernelcount import variants
+from kernelcount.conclusions import noise
 from kernelcount.differences.alignment import align
 from kernelcount.errors import UsageError
 from kernelcount.model import (
@@ -37,6 +38,7 @@ from kernelcount.model import (
     Total,
     Work,
 )
+from kernelcount.origins import changed, sources
 from kernelcount.render.figures import Figures, figures
 from kernelcount.rules import DOUBTED, RULES, Counted, Reading
 

@@ -46,7 +46,7 @@ def _examine(say: Say, wanted: Path | None) -> None:
 
 def _measure(say: Say) -> None:
     """The rates of the GPU here, if there is one; and keep them."""
-    from kernelcount import rates
+    from kernelcount.conclusions import rates
     from kernelcount.examination import checks, microbenchmarks
 
     gpu = checks.found_gpu()

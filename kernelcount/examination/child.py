@@ -73,7 +73,7 @@ def _listened(lines: Iterable[str], progress: Callable[[str], None]) -> tuple[Di
 
 
 def _rates(value: Any) -> Rates:
-    from kernelcount import rates  # which loads msgspec
+    from kernelcount.conclusions import rates  # which loads msgspec
 
     return rates.from_plain(value)
 

@@ -15,7 +15,7 @@ from math import isfinite
 from statistics import median
 from typing import Any
 
-from kernelcount import rates
+from kernelcount.conclusions import rates
 from kernelcount.devices.base import Device
 from kernelcount.errors import NotMeasuredError
 from kernelcount.examination.checks import multiprocessors

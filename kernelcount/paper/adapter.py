@@ -24,8 +24,8 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from kernelcount.callers import innermost
 from kernelcount.errors import NotMeasuredError
+from kernelcount.origins.callers import innermost
 from kernelcount.paper import accesses, cards
 
 NAMES = (

@@ -15,8 +15,8 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from kernelcount.callers import plain
 from kernelcount.model import Place
+from kernelcount.origins.callers import plain
 from kernelcount.paper.adapter import is_op, resolve
 
 NAMES = (

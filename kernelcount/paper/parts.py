@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kernelcount import attention
-from kernelcount.callers import first_of_user, is_users
 from kernelcount.devices.aten import effect
-from kernelcount.fusion import code_of
 from kernelcount.model import Apart, Phase, Place, Source
+from kernelcount.origins import attention
+from kernelcount.origins.callers import first_of_user, is_users
+from kernelcount.origins.fusion import code_of
 from kernelcount.paper import origins, wrapper
 from kernelcount.paper.origins import Facts, Part, Watch
 from kernelcount.paper.traced import Traced

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernelcount.callers import site
 from kernelcount.errors import NotMeasuredError
+from kernelcount.origins.callers import site
 from kernelcount.paper import adapter
 from kernelcount.paper.places import STAND_IN
 from kernelcount.paper.steps import leaves, mapped

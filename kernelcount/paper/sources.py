@@ -13,9 +13,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, NamedTuple
 
-from kernelcount import attention
-from kernelcount.callers import calls_the_user, is_generated, is_users, line_of, plain
 from kernelcount.model import Phase, Place, Source
+from kernelcount.origins import attention
+from kernelcount.origins.callers import calls_the_user, is_generated, is_users, line_of, plain
 from kernelcount.paper import origins
 from kernelcount.paper.traced import Traced
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any
 
-from kernelcount import callers
+from kernelcount.origins import callers
 from kernelcount.paper import adapter
 from kernelcount.paper.places import is_gpu, is_on
 from kernelcount.paper.scene import Scene

@@ -12,8 +12,8 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from kernelcount.callers import is_users, site
 from kernelcount.model import Sync, SyncKind
+from kernelcount.origins.callers import is_users, site
 from kernelcount.paper import adapter, reads, rules
 from kernelcount.paper.adapter import unique_id
 from kernelcount.paper.places import device_of, is_on

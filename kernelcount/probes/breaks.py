@@ -15,8 +15,8 @@ from traceback import FrameSummary
 from typing import Any
 from unittest import mock
 
-from kernelcount.callers import innermost, is_users, plain
 from kernelcount.model import Break, Recompilation
+from kernelcount.origins.callers import innermost, is_users, plain
 
 # A guard's text begins with the compilation that it belongs to and ends with the code it is from:
 # get_guard_fail_reason_helper in torch/_dynamo/guards.py.

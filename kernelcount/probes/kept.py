@@ -108,16 +108,19 @@ def kept(
         consumed=any(map(_is_consumed, rest)),
         form=form(result),
         kinds=tuple(map(_kind, gave)),
-        alike=tuple(
-            (places.index(place), i)
-            for i, place in enumerate(places)
-            if place is not None and places.index(place) < i
-        ),
+        alike=tuple(_alike(places)),
         beside={
             key: (name, None if tensor is None else _copy(tensor))
             for key, (name, tensor) in (beside or {}).items()
         },
     )
+
+
+def _alike(places: Sequence[int | None]) -> Iterator[tuple[int, int]]:
+    """The first of those that lie in one place, and each of the others."""
+    for i, place in enumerate(places):
+        if place is not None and (first := places.index(place)) < i:
+            yield first, i
 
 
 def _plainly(leaf: Any) -> Iterator[Any]:

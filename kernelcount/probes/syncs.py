@@ -13,9 +13,9 @@ from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import Any
 
-from kernelcount.callers import Site, site
 from kernelcount.devices import Device
 from kernelcount.devices.base import SYNC_WARNING, Telling
+from kernelcount.origins.callers import Site, site
 from kernelcount.waiting import Told
 
 _ON_FIRST_USE = "Synchronization debug mode is a prototype"  # torch says so once

@@ -19,7 +19,7 @@ from math import ceil
 from statistics import median
 from typing import Any
 
-from kernelcount import noise
+from kernelcount.conclusions import noise
 from kernelcount.devices.base import Device
 
 _UNSEEN = 0.1

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
-from kernelcount import comparison
 from kernelcount.capture import Progress, Subject, Way
+from kernelcount.conclusions import comparison
 from kernelcount.model import Capture, Remedy
 from kernelcount.remedies import trial
 from kernelcount.remedies.compiled import compiling

@@ -6,7 +6,7 @@ import tempfile
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
-from kernelcount import comparison
+from kernelcount.conclusions import comparison
 from kernelcount.errors import KernelcountError
 from kernelcount.memory import is_out_of_memory
 from kernelcount.model import Capture, Numerics, Remedy, Speed, Timing

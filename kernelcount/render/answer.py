@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from kernelcount.conclusions.noise import same_time
 from kernelcount.model import EAGER_CODE, NOT_TIMED, Note, Speed, note_codes
-from kernelcount.noise import same_time
 from kernelcount.render import breaks, paper
 from kernelcount.render.figures import UNDERSTATED, Figures, by_values, timed
 from kernelcount.render.wording import clean, duration, plural, prose, ratio

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kernelcount.details import Detail, dram
+from kernelcount.conclusions.details import Detail, dram
 from kernelcount.model import Activity, Counters
 from kernelcount.render.figures import Figures, Line
 from kernelcount.render.layout import Page, wrap

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from kernelcount.conclusions.rates import FIGURES, PRECISIONS, figures
 from kernelcount.model import Check, Diagnosis, Environment, Rates
-from kernelcount.rates import FIGURES, PRECISIONS, figures
 from kernelcount.render.json import SCHEMA, text_of
 from kernelcount.render.layout import Line, cells, columns, pad, paint, wrap
 from kernelcount.render.wording import clean, duration, plural, rate, setting

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from math import ceil
 from statistics import median
 
-from kernelcount import sources
-from kernelcount.details import Detail, of_rows
+from kernelcount.conclusions.details import Detail, of_rows
+from kernelcount.conclusions.noise import same_time
 from kernelcount.model import (
     EAGER_CODE,
     NO_TIME,
@@ -32,9 +32,9 @@ from kernelcount.model import (
     Verdict,
     note_codes,
 )
-from kernelcount.noise import same_time
+from kernelcount.origins import sources
+from kernelcount.origins.sources import Key, OfRow
 from kernelcount.render.wording import clean, duration, percent, plural, ratio, setting, size
-from kernelcount.sources import Key, OfRow
 
 UNDERSTATED = frozenset({"incomplete", "generated-unknown"})
 """Notes which say that more ran than was counted, or may have."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kernelcount.fusion import REASONS, UNKNOWN
 from kernelcount.model import Apart, Capture, Fused, Fusion, Provenance, Source
+from kernelcount.origins.fusion import REASONS, UNKNOWN
+from kernelcount.origins.sources import Key, OfRow, key_of
 from kernelcount.render import lines
 from kernelcount.render.explain import Listing
 from kernelcount.render.figures import Figures
 from kernelcount.render.lines import Numbers, key, number_of, numbered
 from kernelcount.render.wording import caption, percent, plural, prose
-from kernelcount.sources import Key, OfRow, key_of
 
 _HEAD = ("", "kernel", "replaces", "why no more")
 

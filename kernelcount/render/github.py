@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from kernelcount.callers import from_here
 from kernelcount.model import Place
+from kernelcount.origins.callers import from_here
 from kernelcount.render.findings import Finding, Findings
 from kernelcount.render.wording import clean
 

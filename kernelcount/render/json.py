@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from kernelcount import noise
+from kernelcount.conclusions import noise
 from kernelcount.errors import KernelcountError
 from kernelcount.model import (
     Beside,

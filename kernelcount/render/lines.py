@@ -7,9 +7,9 @@ from pathlib import PurePath
 from typing import Any
 
 from kernelcount.model import Place, Row
+from kernelcount.origins.sources import Key, OfRow, key_of
 from kernelcount.render.figures import Figures
 from kernelcount.render.wording import clean, joined, plural
-from kernelcount.sources import Key, OfRow, key_of
 
 Numbers = Mapping[Key, int]
 """The numbers under which the kernels of a variant stand on the screen. A copy or fill has none."""

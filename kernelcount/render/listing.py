@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kernelcount.model import DeviceTally, Row, Step
+from kernelcount.origins.sources import Key, OfRow
 from kernelcount.render import counters, lines
 from kernelcount.render.figures import LISTED, Figures, listed
 from kernelcount.render.layout import Line, Page, cells, chop, columns, fit, pad
@@ -17,7 +18,6 @@ from kernelcount.render.wording import (
     plural,
     transfers,
 )
-from kernelcount.sources import Key, OfRow
 
 _LABEL_WIDTH = 16
 _WIDE = 60  # cells of a page that has room for a second column of figures

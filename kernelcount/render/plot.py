@@ -13,7 +13,7 @@ from math import ceil, floor, log10
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from kernelcount import noise
+from kernelcount.conclusions import noise
 from kernelcount.model import Capture, Crossing, Report, Run
 from kernelcount.render.layout import Line, cells, fit, pad, paint, wrap
 from kernelcount.render.sweep import marked

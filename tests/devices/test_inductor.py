@@ -43,7 +43,7 @@ def test_without_it_nothing_is_set_and_that_is_said():
 
 
 def test_a_count_that_lacks_generated_kernels_says_so(count, target, monkeypatch):
-    monkeypatch.setattr("kernelcount.capture.cpp_kernels_recordable", lambda: False)
+    monkeypatch.setattr("kernelcount.capture.context.cpp_kernels_recordable", lambda: False)
     spec = target("def f(x): return x + 1") + ":f"
     outcome = count(spec, "compile:backend=eager", sizes=(4,))["compile:backend=eager"]
     assert codes(outcome) == ["generated-unknown"]

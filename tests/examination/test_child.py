@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from kernelcount import app, rates
+from kernelcount import app
+from kernelcount.conclusions import rates
 from kernelcount.errors import NotMeasuredError
 from kernelcount.examination import __main__ as process
 from kernelcount.examination import checks, child, microbenchmarks, recorder

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from kernelcount import rates
+from kernelcount.conclusions import rates
 from kernelcount.devices import fake
 from kernelcount.errors import NotMeasuredError
 from kernelcount.examination import microbenchmarks

@@ -14,7 +14,8 @@ from functools import partial
 
 import torch
 
-from kernelcount import comparison, devices
+from kernelcount import devices
+from kernelcount.conclusions import comparison
 from kernelcount.model import Capture, Timing
 from kernelcount.probes import timing
 

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from kernelcount import app, rates
+from kernelcount import app
+from kernelcount.conclusions import rates
 from kernelcount.examination import checks, microbenchmarks, recorder
 from kernelcount.examination.cases import Case, all_cases, arrays
 from kernelcount.paper import cards

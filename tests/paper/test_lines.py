@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kernelcount import app, runners
-from kernelcount.comparison import beside
-from kernelcount.fusion import REASONS
+from kernelcount.conclusions.comparison import beside
 from kernelcount.model import Job
+from kernelcount.origins.fusion import REASONS
 from kernelcount.reading import read_trace
 
 SOURCED = Path(__file__).parent / "sourced.py"

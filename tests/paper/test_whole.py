@@ -211,7 +211,7 @@ def test_of_what_paper_does_not_follow_it_cannot_be_told(compiled, variant, why)
 
 
 def test_of_many_ops_it_is_told_only_where_an_explanation_is_asked_for(compiled, monkeypatch):
-    monkeypatch.setattr("kernelcount.capture.MOST_OPS", 1)
+    monkeypatch.setattr("kernelcount.capture.on_paper.MOST_OPS", 1)
     found = compiled("prints").breaks_cost
     assert found == Cost(None, "of more than 1 ops it takes long to tell: --explain does")
     assert compiled("prints", explain=True).breaks_cost.kernels == 1

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from kernelcount import comparison, noise
+from kernelcount.conclusions import comparison, noise
 from kernelcount.devices import DEVICES
 from kernelcount.model import Capture, Timing
 from kernelcount.probes import timing

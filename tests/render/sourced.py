@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from kernelcount.fusion import align
 from kernelcount.model import Apart, Origin, Place, Provenance, Run, Source
+from kernelcount.origins.fusion import align
 
 from . import samples
 

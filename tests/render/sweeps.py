@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernelcount import crossover
+from kernelcount.conclusions import crossover
 from kernelcount.model import Capture, Outcome, Report, Run, Speed, Target, Timing, Unmeasured
 
 from . import samples

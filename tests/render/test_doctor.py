@@ -2,8 +2,8 @@
 
 import json
 
+from kernelcount.conclusions.rates import FIGURES
 from kernelcount.model import Check, Diagnosis, Note, Rates
-from kernelcount.rates import FIGURES
 from kernelcount.render.doctor import render
 
 FOUND = Diagnosis(

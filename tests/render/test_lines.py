@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from kernelcount.model import Origin, Place, Provenance, Source
+from kernelcount.origins.sources import OfRow
 from kernelcount.render import render
 from kernelcount.render.lines import listed, numbered, ranges, said
-from kernelcount.sources import OfRow
 
 from . import samples, sourced
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import inf, isfinite
 
 from kernelcount.model import Change, Pair, Row, Speed, Total
+from kernelcount.origins.sources import OfRow
 from kernelcount.render.figures import LISTED, compared
 from kernelcount.render.lines import said as lines_said
 from kernelcount.render.wording import caption, duration, joined, size, transfers
-from kernelcount.sources import OfRow
 
 LABELS = {
     "kernels": "kernels",

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from math import isclose
 from pathlib import PurePath
 
+from kernelcount.conclusions.noise import SAME_TIME
 from kernelcount.model import Break, Change, Decision, Diff, Pair, Place
-from kernelcount.noise import SAME_TIME
 from kernelcount.render.answer import Statement
 from kernelcount.render.diff import facts
 from kernelcount.render.figures import LISTED, compared
