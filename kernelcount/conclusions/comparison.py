@@ -1,8 +1,8 @@
 """What was measured, held against another variant, or against what was counted on paper.
 
 Times are held against times that were taken in turn with them. Beside paper, calls are matched by
-the op that launched a kernel: the outermost one of a trace, as ``sort`` is above ``copy_``, or else
-the innermost, as ``addmm`` is below ``linear``, which paper does not see. What Inductor generated
+the op that launched a kernel: the outermost one of a trace that paper sees, as ``sort`` is above
+``copy_``, and ``addmm`` below ``linear``. What Inductor generated
 is matched as a whole: another version of it may name its kernels otherwise.
 """
 
@@ -26,7 +26,7 @@ from kernelcount.model import (
     Unmeasured,
     Work,
 )
-from kernelcount.origins.ledger import GENERATED, Calls, ledger
+from kernelcount.origins.ledger import GENERATED, Calls, call_of, ledger
 from kernelcount.origins.sources import joined
 
 # Inductor names its kernels so on every GPU: torch/_inductor/codegen/triton.py.
@@ -135,8 +135,7 @@ def _matching(work: Work, expected: Counter[str], own: frozenset[str]) -> str:
         return work.label or ""
     if GENERATED in expected and work.name.startswith(_GENERATED):
         return GENERATED
-    known = (name for name in (work.label, work.op) if name is not None and name in expected)
-    return next(known, work.label or work.name)
+    return call_of(work.ops, expected) or work.label or work.name
 
 
 def _namesakes(

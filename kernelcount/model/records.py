@@ -28,7 +28,8 @@ class Work:
     """What ran: identity and launch configuration of a record.
 
     `label` is the op that launched it, the outermost one where ops call each other, and `op` the
-    innermost; None where that is not known. `grid` and `block` are in blocks and threads,
+    innermost; None where that is not known. `between`: the ops between these two, from the outside
+    in. `grid` and `block` are in blocks and threads,
     `shared_memory` in bytes, as are `read` and `written`: what one execution moves through GPU
     memory, modelled; None where that was not worked out. `flops`: the floating-point operations of
     a matrix product, a convolution or attention, made at `precision` (see `Paper`); else None.
@@ -51,6 +52,12 @@ class Work:
     precision: str | None = None
     at_most: bool = False
     occupancy: float | None = None
+    between: tuple[str, ...] = ()
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """The ops that it is in, from the outermost to the innermost, as far as they are known."""
+        return tuple(op for op in (self.label, *self.between, self.op) if op is not None)
 
     @property
     def caption(self) -> str | None:

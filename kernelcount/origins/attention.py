@@ -10,15 +10,15 @@ _WHOLE = "scaled_dot_product_attention"
 _OF_MATH = frozenset({"baddbmm", "bmm", "mm", "_safe_softmax", "_softmax"})
 
 
-def backend(op: str | None, outer: str | None = None) -> str | None:
+def backend(*ops: str) -> str | None:
     """``flash``, ``efficient``, ``cudnn`` or ``math``, or None where the op is no attention.
 
-    `op` is the innermost op that is known, and `outer` the outermost: attention that is made of
+    `ops` are those that are known, from the innermost to the outermost: attention that is made of
     other ops, products and a softmax, is the math backend.
     """
-    for name in (op or "", outer or ""):
+    for name in ops:
         if "attention" in name:
             found = next((b for b in _BACKENDS if f"_{b}_attention" in name), None)
             if found or "math" in name:
                 return found or "math"
-    return "math" if outer == _WHOLE and op in _OF_MATH else None
+    return "math" if _WHOLE in ops[1:] and ops[0] in _OF_MATH else None

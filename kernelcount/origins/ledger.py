@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -33,8 +33,8 @@ def ledger(measured: Capture, paper: Capture, calls: Calls) -> Records | None:
         if work.activity == "kernel":
             theirs[calls[work]].append(position)
         elif work.activity == "copy":
-            names = map(_copy, (work.label, work.op))
-            theirs[next((n for n in names if n in ours), "")].append(position)
+            name = call_of([_copy(op) for op in work.ops], ours)
+            theirs[name or ""].append(position)
     found: dict[int, Work] = {}
     for name, positions in theirs.items():
         expected = ours.get(name, ())
@@ -45,6 +45,16 @@ def ledger(measured: Capture, paper: Capture, calls: Calls) -> Records | None:
         else:
             found.update(_in_order(positions, expected, records))
     return _with(records, found) if any(w.read is not None for w in found.values()) else None
+
+
+def call_of(ops: Sequence[str], known: Container[str]) -> str | None:
+    """Which of the ops that a kernel is in, from the outside in, is `known` on paper; None: none.
+
+    One that is known in place alone, or alone not in place, is the same call: where a mode looks
+    on, as on paper, some code of torch's leaves operands as they are (areAnyTensorSubclassLike).
+    """
+    twins = (op.removesuffix("_") if op.endswith("_") else f"{op}_" for op in ops)
+    return next((op for op in (*ops, *twins) if op in known), None)
 
 
 def _on_paper(paper: Capture) -> Mapping[str, Sequence[Work]]:

@@ -26,7 +26,7 @@ from kernelcount.model import (
     Work,
 )
 from kernelcount.origins import attention
-from kernelcount.origins.ledger import GENERATED, Calls
+from kernelcount.origins.ledger import GENERATED, Calls, call_of
 
 _SEVERAL_STREAMS = (
     "the kernels ran on several streams: in which order they were launched is unknown"
@@ -118,8 +118,8 @@ def _measured_names(measured: Capture, calls: Calls, known: set[tuple[str, str]]
         work = measured.records.works[index]
         own = calls.get(work)
         if own is None:
-            of_op = [_with_kind(n, work.activity) for n in (work.label, work.op) if n]
-            own = next((n for n in of_op if n in names), next(iter(of_op), work.name))
+            of_op = [_with_kind(op, work.activity) for op in work.ops]
+            own = call_of(of_op, names) or next(iter(of_op), work.name)
         found.append((own, work.name))
     return found
 
@@ -244,7 +244,7 @@ def _of_row(works: Sequence[Work], own: Mapping[tuple[int, Source | None], int])
     sources = [source for _, source in own if source is not None]
     origins = [origin for source in sources for origin in source.origins]
     backends = [
-        (source and source.attention) or attention.backend(works[index].op, works[index].label)
+        (source and source.attention) or attention.backend(*reversed(works[index].ops))
         for index, source in own
     ]
     within: dict[Place, dict[str, None]] = {}

@@ -1,7 +1,8 @@
 """Ops that CUDA has made of other ops than the CPU has: what each is made of there.
 
 For eager code they are registered with torch's dispatcher, under the key at which autograd meets a
-tensor on the stand-in; for traces only attention is needed, the rest being decomposed there anyway.
+tensor on the stand-in, or left to the mode below it. For traces only attention is needed, the rest
+being decomposed there anyway.
 """
 
 from __future__ import annotations
@@ -38,6 +39,13 @@ def for_card(card: Card, log: Log) -> Composites:
         aten.is_nonzero.default: waits.is_nonzero,
         **_recurrent(log),
     }
+
+
+def below_autograd() -> Composites:
+    """The same for ops that have a gradient of their own, and are made of others beneath it."""
+    import torch
+
+    return {torch.ops.aten._safe_softmax.default: _safe_softmax}
 
 
 def attention(composites: Composites) -> Callable[..., Any]:
@@ -83,6 +91,17 @@ def _softmax_by(whole: Any, kernel: Any) -> Callable[..., Any]:
         return adapter.decomposed(whole, (x, dim, dtype), {})
 
     return made
+
+
+def _safe_softmax(x: Any, dim: int, dtype: Any = None) -> Any:
+    """Softmax, with zeros for rows of minus infinity: transformers/attention.cpp."""
+    import torch
+
+    result = torch.softmax(x, dim, dtype=dtype)
+    masked = torch.all(x.isneginf(), dim, keepdim=True)
+    return torch.where(
+        masked, torch.scalar_tensor(0.0, dtype=result.dtype, device=x.device), result
+    )
 
 
 def _one_hot(index: Any, classes: int = -1) -> Any:

@@ -121,7 +121,7 @@ class PretendedGpu:
         self._compiler = Compiler(self._log)
         self.values.begin()
         made = composites.for_card(self.card, self._log)
-        mode = make(self._log, self.values, made)
+        mode = make(self._log, self.values, {**made, **composites.below_autograd()})
         attention = composites.attention(made)
         self._scene.begin(self._log, self.values)
         with ExitStack() as stack:

@@ -105,7 +105,7 @@ def _caption(settled: Settled, record: int) -> str:
         return name
     process = settled.process(settled.timeline.launches.thread[launch])
     external = settled.timeline.external[record]
-    return settled.labels.get(process, {}).get(external, (None, None))[0] or name
+    return settled.labels.get(process, {}).get(external, (None,))[0] or name
 
 
 class _Doing:

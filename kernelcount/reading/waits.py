@@ -76,7 +76,8 @@ class _Wait(NamedTuple):
 def _sync(settled: Settled, wait: _Wait, idle_ns: int | None) -> Sync:
     timeline = settled.timeline
     of_process = settled.labels.get(settled.process(wait.thread), {})
-    outermost, innermost = of_process.get(wait.external, (None, None))
+    ops = of_process.get(wait.external, (None,))
+    outermost, innermost = ops[0], ops[-1]
     copied, duration = "", NO_TIME
     if wait.copy != NONE:
         copied, duration = settled.name(wait.copy), timeline.duration[wait.copy]

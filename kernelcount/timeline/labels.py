@@ -13,8 +13,8 @@ from operator import eq, le
 from typing import Any
 
 _NOT_OPERATORS = ("autograd::", "torch::autograd::")
-Label = tuple[str | None, str | None]
-"""The outermost op round a launch, and the innermost."""
+Label = tuple[str, ...]
+"""The ops round a launch, from the outermost to the innermost."""
 
 _NONE, _MOST = -1, 1 << 62
 _BEFORE_ALL = float("-inf")
@@ -67,27 +67,28 @@ class Labels:
         return number
 
     def resolve(self, processes: Sequence[object]) -> dict[object, dict[int, Label]]:
-        """By process, the label of each External id, and the op that bears the id itself.
+        """By process, the ops round each External id, of which the last bears the id itself.
 
         `add` stands for ``aten::add``; other names are kept. `processes` names the process of each
         thread: External ids are counted in each anew.
         """
         short = [_label(name) for name in self._names]
+        nests = _Nests([name or "" for name in short])
         operators = [label is not None for label in short]
         chosen = list(compress(range(len(self)), map(operators.__getitem__, self._name)))
         labels: dict[object, dict[int, Label]] = {}
         for thread, indices in self._by_thread(chosen).items():
             found = labels.setdefault(processes[thread], {})
             columns = (self._name, self._start, self._duration, self._external)
-            label, reached = None, _BEFORE_ALL
+            open_: list[tuple[float, int]] = []  # when the ops round this one end, and their nest
             for name, start, duration, external in zip(
                 *(map(column.__getitem__, indices) for column in columns), strict=True
             ):
-                if start >= reached:  # all that began before it has ended
-                    label = short[name]
-                end = start + duration - _TOUCH
-                reached = max(reached, end)
-                found[external] = (label, short[name])
+                while open_ and start >= open_[-1][0]:
+                    open_.pop()
+                nest = nests.inside(open_[-1][1] if open_ else _NONE, name)
+                open_.append((start + duration - _TOUCH, nest))
+                found[external] = nests.names[nest]
             found.pop(_NONE, None)
         return labels
 
@@ -111,6 +112,21 @@ class Labels:
                 return indices
         longest_first = sorted(indices, key=self._duration.__getitem__, reverse=True)
         return sorted(longest_first, key=self._start.__getitem__)
+
+
+class _Nests:
+    """Ops inside of ops: each way to stand in one another once, since a trace repeats them."""
+
+    def __init__(self, ops: Sequence[str]) -> None:
+        self.names: list[Label] = []
+        self._ops, self._known = ops, dict[tuple[int, int], int]()
+
+    def inside(self, outer: int, op: int) -> int:
+        """The place in `names` of an op inside of what stands at `outer`, or of `_NONE`."""
+        nest = self._known.setdefault((outer, op), len(self.names))
+        if nest == len(self.names):
+            self.names.append((*(self.names[outer] if outer != _NONE else ()), self._ops[op]))
+        return nest
 
 
 def _label(name: str) -> str | None:

@@ -216,16 +216,17 @@ class Settled:
 
 def _work(key: tuple[Any, ...], label: Label | None) -> Work:
     name, activity, registers, shared_memory, grid, block, occupancy = key
-    outermost, innermost = label or (None, None)
+    ops = (label or ()) if activity == "kernel" else ()
     return Work(
         name or "(no name)",
         activity,
-        outermost if activity == "kernel" else None,
+        ops[0] if ops else None,
         grid,
         block,
         registers,
         shared_memory,
-        innermost if activity == "kernel" else None,
+        ops[-1] if ops else None,
+        between=ops[1:-1],
         occupancy=_share(occupancy),
     )
 

@@ -58,6 +58,25 @@ def test_the_same_calls_have_no_difference_and_paper_gives_their_bytes():
     assert (found.kernels, found.paper.transfers) == (2, 3.0)
 
 
+@pytest.mark.parametrize(
+    ("ops", "known"),
+    [
+        (("contiguous", "clone", "copy_"), "clone"),
+        (("scaled_dot_product_attention", "ones", "fill_"), "ones"),
+        (("conv2d", "convolution", "_convolution", "cudnn_convolution"), "convolution"),
+        (("sort", "clone", "copy_"), "sort"),
+        (("scaled_dot_product_attention", "add_"), "add"),
+        (("mul", "mul_"), "mul_"),
+    ],
+    ids="/".join,
+)
+def test_a_kernel_is_of_the_outermost_op_round_it_that_paper_knows(ops, known):
+    ran = capture((f"kernel of {ops[-1]}", ops[0], ops[-1]))
+    work = replace(ran.records.works[0], between=ops[1:-1])
+    measured = replace(ran, records=replace(ran.records, works=(work,)))
+    assert details(measured, paper(known)) == []
+
+
 @pytest.mark.parametrize("op", ["mm", None], ids=["below matmul", "no op known below"])
 def test_split_k_is_named_as_such(op):
     label = "matmul" if op else "mm"

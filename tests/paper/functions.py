@@ -315,3 +315,14 @@ def remembers(x):
     if "sum" not in KEPT:
         KEPT["sum"] = x + 1
     return KEPT["sum"]
+
+
+def attends_where_allowed(query, mask):
+    return torch.nn.functional.scaled_dot_product_attention(
+        query, query[:, :1], query[:, :1], mask, enable_gqa=True
+    )
+
+
+def make_attends_where_allowed(n, device):
+    query = torch.randn(1, 2, n, 8, device=device, requires_grad=True)
+    return query, torch.ones(n, n, dtype=torch.bool, device=device)

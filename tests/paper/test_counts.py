@@ -70,6 +70,16 @@ def test_an_op_stays_whole_under_inference_mode_too():
     ]
 
 
+def test_the_softmax_of_attention_by_math_is_counted_with_what_makes_it_safe():
+    """Softmax, isneginf, all, a zero and where, as in traces of an H200; its gradient is one op."""
+    forward = count("attends_where_allowed", "eager", no_grad=True)["eager"]
+    labels = [row.label for row in forward.rows()]
+    assert not forward.paper.at_least or "_safe_softmax" not in str(forward.notes)
+    assert {"_softmax", "isneginf", "all", "scalar_tensor", "where"} < set(labels)
+    backward = count("attends_where_allowed", "eager", backward=True)["eager"]
+    assert "_softmax_backward_data" in [row.label for row in backward.rows()]
+
+
 def test_generated_kernels_bear_the_names_that_inductor_gives_them():
     compiled = usual("add_relu")["compile"]
     assert [r.name for r in compiled.rows()] == ["triton_poi_fused_add_relu_0"]

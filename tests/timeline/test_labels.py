@@ -18,7 +18,7 @@ def labels(*ops, processes=("p",) * 9):
         [op[3] for op in rows],
     )
     resolved = known.resolve(processes)
-    outermost = {p: {i: label for i, (label, _) in of.items()} for p, of in resolved.items()}
+    outermost = {p: {i: ops[0] for i, ops in of.items()} for p, of in resolved.items()}
     return known, outermost
 
 
@@ -29,9 +29,21 @@ def test_an_op_inside_another_bears_the_outer_ones_name():
     assert found == {"p": {1: "relu", 2: "relu", 3: "add"}}
 
 
-def test_the_op_that_bears_the_id_itself_is_told_too():
-    known, _ = labels(("aten::linear", 0, 10, 1), ("aten::addmm", 2, 5, 2))
-    assert known.resolve(["p"]) == {"p": {1: ("linear", "linear"), 2: ("linear", "addmm")}}
+def test_all_ops_are_told_from_the_outermost_to_the_one_that_bears_the_id():
+    known, _ = labels(
+        ("aten::contiguous", 0, 10, 1), ("aten::clone", 1, 8, 2), ("aten::empty", 2, 1, 3),
+        ("aten::copy_", 4, 4, 4), ("aten::add", 20, 5, 5), ("aten::clone", 30, 5, 6),
+    )  # fmt: skip
+    assert known.resolve(["p"]) == {
+        "p": {
+            1: ("contiguous",),
+            2: ("contiguous", "clone"),
+            3: ("contiguous", "clone", "empty"),
+            4: ("contiguous", "clone", "copy_"),
+            5: ("add",),
+            6: ("clone",),
+        }
+    }
 
 
 def test_other_namespaces_stay_as_they_are():
