@@ -14,7 +14,7 @@ from itertools import count
 from math import ceil, floor, prod
 from typing import Any
 
-from kernelcount.paper.boxes import Box, box, reached
+from kernelcount.paper.footprint import Footprint, footprint, places_together
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Access:
     """
 
     name: str
-    where: Box | None
+    where: Footprint | None
     most: int
     index: str = ""
 
@@ -133,12 +133,12 @@ def _access(name: str, index: Any, ranges: Ranges) -> Access:
     if plain is not None:
         start, factors = plain
         start += sum(by * ranges[v][0] for v, by in factors.items())
-        where = box(start, ((by, ranges[v][1] - ranges[v][0]) for v, by in factors.items()))
-        return Access(name, where, where.count)
+        where = footprint(start, ((by, ranges[v][1] - ranges[v][0]) for v, by in factors.items()))
+        return Access(name, where, where.places)
     span = _span(index, ranges)
     if span is not None and span[1] - span[0] < most:
-        where = box(span[0], [(1, span[1] - span[0] + 1)])
-        return Access(name, where, where.count)
+        where = footprint(span[0], [(1, span[1] - span[0] + 1)])
+        return Access(name, where, where.places)
     return Access(name, None, most, f"{index} {sorted(map(str, ranges.items()))}")
 
 
@@ -264,7 +264,7 @@ def _bytes(accesses: Mapping[str, Iterable[Access]]) -> int:
     for name, all_of_it in accesses.items():
         known = [one.where for one in all_of_it if one.where is not None]
         other = {one.index: one.most for one in all_of_it if one.where is None}
-        elements = min(reached(known) + sum(other.values()), _size(name))
+        elements = min(places_together(known) + sum(other.values()), _size(name))
         total += elements * int(V.graph.get_dtype(name).itemsize)
     return total
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelcount.devices.aten import effect
 from kernelcount.paper import foreach
-from kernelcount.paper.overlap import distinct_bytes
+from kernelcount.paper.footprint import distinct_bytes
 from kernelcount.paper.places import STAND_IN, device_of, is_on
 
 if TYPE_CHECKING:
