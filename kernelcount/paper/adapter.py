@@ -285,31 +285,48 @@ def fake_like(tensor: Any, device: str, mode: Any) -> Any:
         return FakeTensor(mode, meta, torch.device(device))
 
 
-def at_most(tensor: Any) -> Any:
-    """A fake tensor as large as this one can come to be, where its sizes hang on values.
-
-    Raises NotMeasuredError where nothing bounds them.
-    """
-    import torch
-    from torch._subclasses.fake_tensor import FakeTensor
+def hangs_on_values(value: Any) -> bool:
+    """Whether a traced tensor's shape, or a traced number, is told by values alone."""
     from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-    if not free_unbacked_symbols(tensor):
-        return tensor
-    shape, stride = ([_most(n) for n in sizes] for sizes in (tensor.shape, tensor.stride()))
-    meta = torch.empty_strided(shape, stride, dtype=tensor.dtype, device="meta")
-    return FakeTensor(tensor.fake_mode, meta, tensor.device)
+    return (hasattr(value, "dtype") or is_traced_number(value)) and bool(
+        free_unbacked_symbols(value)
+    )
 
 
-def _most(size: Any) -> int:
+def is_traced_number(value: Any) -> bool:
+    """Whether it stands for a whole number in a trace."""
     import torch
 
-    if not isinstance(size, torch.SymInt):
+    return isinstance(value, torch.SymInt)
+
+
+def value_symbol(value: Any) -> Any:
+    """The symbol that a traced number is, where it hangs on values; None for anything else."""
+    if not is_traced_number(value) or not hangs_on_values(value):
+        return None
+    expression = value.node.expr
+    return expression if expression.is_Symbol else None
+
+
+def as_number(size: Any, symbols: dict[Any, int]) -> int:
+    """A traced number with `symbols` put in. Raises LookupError where one is not among them."""
+    if not is_traced_number(size):
         return int(size)
-    upper = size.node.shape_env.bound_sympy(size.node.expr).upper
-    if not upper.is_Integer:
-        raise NotMeasuredError(f"how large {size} can be, which hangs on values, nothing tells")
-    return int(upper)
+    shapes = size.node.shape_env
+    number = shapes.replace(size.node.expr).xreplace({**shapes.backed_var_to_val, **symbols})
+    if not number.is_Integer:
+        raise LookupError(str(size))
+    return int(number)
+
+
+def resized(tensor: Any, shape: Sequence[int], stride: Sequence[int]) -> Any:
+    """A fake tensor like this one, of another shape."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    meta = torch.empty_strided(shape, stride, dtype=tensor.dtype, device="meta")
+    return FakeTensor(tensor.fake_mode, meta, tensor.device)
 
 
 def fake_mode_of(values: Sequence[Any]) -> Any:
@@ -412,16 +429,21 @@ def made_on_the_host() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def quiet_lowering() -> Iterator[None]:
+def quiet_lowering() -> Any:
     """Leave out what Inductor logs of a kernel that it cannot write: the error is told anyway.
 
     torch/_inductor/scheduler.py, _codegen: "Error in codegen for ", and the whole node.
     """
-    logger = logging.getLogger("torch._inductor.scheduler")
+    return _unlogged("torch._inductor.scheduler", "Error in codegen for ")
+
+
+@contextmanager
+def _unlogged(name: str, beginning: str) -> Iterator[None]:
+    """Leave out what this logger says that begins like this."""
+    logger = logging.getLogger(name)
 
     def told(record: logging.LogRecord) -> bool:
-        return not str(record.msg).startswith("Error in codegen for ")
+        return not str(record.msg).startswith(beginning)
 
     logger.addFilter(told)
     try:
@@ -707,12 +729,14 @@ def values_captured(*, prints: bool = True) -> Iterator[None]:
     import torch._dynamo.config
 
     said = {print, warnings.warn, *(getattr(logging.Logger, n) for n in _LOGS)}
-    with torch._dynamo.config.patch(
+    settings = torch._dynamo.config.patch(
         capture_scalar_outputs=True,
         capture_dynamic_output_shape_ops=True,
         reorderable_logging_functions=said if prints else set(),
         ignore_logging_functions=set() if prints else said,
-    ):
+    )
+    # torch 2.11 sorts these functions, which have no order, for a log of its own.
+    with settings, _unlogged("torch._dynamo.metrics_context", "Unexpected exception logging"):
         yield
 
 
@@ -813,9 +837,12 @@ class Written:
 _OPTIONS = ("static_input_idxs", "is_backward", "is_inference", "layout_opt")
 
 
-def lower(graph: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Written:
+def lower(
+    graph: Any, inputs: Sequence[Any], options: dict[str, Any], sizes: dict[Any, int] | None = None
+) -> Written:
     """Let Inductor write the code for `graph`, a graph of fake CUDA tensors, and stop there.
 
+    `sizes`: the numbers behind symbols that hang on values, for what is moved.
     To be called where a card is `believed_in`.
     """
     import torch._inductor.graph
@@ -825,7 +852,8 @@ def lower(graph: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Written
 
     def stopped(lowering: Any) -> Any:
         code, _ = lowering.codegen()
-        traffic = tuple(t for t in map(_traffic, lowering.scheduler.nodes) if any(t))
+        with accesses.sizes_known(sizes or {}):
+            traffic = tuple(t for t in map(_traffic, lowering.scheduler.nodes) if any(t))
         written.append(Written(str(getattr(code, "value", code)), traffic))
         return SimpleNamespace(call=lambda *_: None, recursively_apply_fns=None)
 

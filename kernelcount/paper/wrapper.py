@@ -144,7 +144,7 @@ def _classified(node: ast.Call, names: dict[str, str]) -> Call | None:
     written = ast.unparse(node.func)
     root, _, rest = written.partition(".")
     named = root in names and not root.startswith("buf")  # what a buffer is asked is no call of it
-    full = f"{names[root]}.{rest}" if named and rest else names.get(root, written)
+    full = (f"{names[root]}.{rest}" if rest else names[root]) if named else written
     last = written.rpartition(".")[2]
     if last == "run" and rest:
         return None if root.startswith(_CPU_KERNELS) else Call("generated", root)
