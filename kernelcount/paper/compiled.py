@@ -20,7 +20,7 @@ from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call, Log, call_of
 from kernelcount.paper.mode import op_of
 from kernelcount.paper.places import STAND_IN, device_of, is_on
-from kernelcount.paper.sizes import Sizes, as_it_was
+from kernelcount.paper.sizes import Sizes, as_it_was, hangs
 from kernelcount.paper.traced import placed
 
 GPU_IN_GRAPHS = "cpu"
@@ -383,7 +383,8 @@ class _Ops:
         waiting = self._nodes.get(parts[1] if len(parts) > 1 else written)
         if not waiting:
             return None
-        op = self._op_of(waiting.pop(0))
+        node = waiting.pop(0)
+        op = self._op_of(node)
         if op is None:
             return named(written)
         if not _on_gpu(op):
@@ -391,8 +392,11 @@ class _Ops:
         call = call_of(op, self._card, "cuda") or Call(written)
         inside = tuple(Sync(kind, op=name) for kind, name in waits.inside(op))
         call = replace(call, waits=inside, more_waits=reads.may_wait_more(op))
+        if not may_be_padded(op):
+            return call
         # With its operands padded, not even what was recorded of this shape holds.
-        return replace(call, cost=rules.AT_LEAST_ONE, source=None) if may_be_padded(op) else call
+        of = "as sizes are that hang on values" if any(map(hangs, _values(node))) else "as they are"
+        return replace(call, cost=rules.AT_LEAST_ONE, source=None, padded=of)
 
     def _op_of(self, node: Any) -> rules.Op | None:
         """The op that a node calls, with fake tensors as large as those were that it was given.
@@ -411,6 +415,10 @@ class _Ops:
             return None
         results = list(result) if isinstance(result, tuple | list) else [result]
         return op_of(node.target, args, kwargs, [t for t in results if hasattr(t, "dtype")])
+
+
+def _values(node: Any) -> list[Any]:
+    return [n.meta.get("val") for n in (node, *node.all_input_nodes)]
 
 
 def _on_gpu(op: rules.Op) -> bool:

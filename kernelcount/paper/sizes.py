@@ -16,7 +16,7 @@ class Sizes:
     """What the nodes of one graph gave, by name, that hangs on values; over all of its calls."""
 
     def __init__(self, module: Any) -> None:
-        hanging = (n for n in module.graph.nodes if _hangs(n.meta.get("val")))
+        hanging = (n for n in module.graph.nodes if hangs(n.meta.get("val")))
         self._seen: dict[str, list[list[Any]]] = {n.name: [] for n in hanging}
 
     def note(self, name: str, result: Any) -> None:
@@ -49,7 +49,7 @@ def _integer(number: int) -> Any:
 
 def as_it_was(value: Any, symbols: dict[Any, int]) -> Any:
     """Tensors and numbers as large as they were. Raises LookupError where that is not known."""
-    return mapped(value, lambda item: _known(item, symbols)) if _hangs(value) else value
+    return mapped(value, lambda item: _known(item, symbols)) if hangs(value) else value
 
 
 def _known(item: Any, symbols: dict[Any, int]) -> Any:
@@ -61,7 +61,8 @@ def _known(item: Any, symbols: dict[Any, int]) -> Any:
     return adapter.resized(item, shape, stride)
 
 
-def _hangs(value: Any) -> bool:
+def hangs(value: Any) -> bool:
+    """Whether any size or number in a traced value hangs on values."""
     return any(map(adapter.hangs_on_values, leaves(value)))
 
 

@@ -394,10 +394,15 @@ def _kernels(calls: Sequence[Call]) -> int:
 
 def _open(calls: Sequence[Call]) -> Counter[str]:
     """Calls of which it is not known how many kernels they launch."""
-    return Counter(_called(call.name) for call in calls if not call.cost.exact)
+    return Counter(_called(call) for call in calls if not call.cost.exact)
 
 
-def _called(name: str) -> str:
+def _called(call: Call) -> str:
     """``nonzero`` for the op as it is dispatched, and as Inductor calls it."""
+    name = _plain(call.name)
+    return f"{name} (perhaps padded, {call.padded})" if call.padded else name
+
+
+def _plain(name: str) -> str:
     name = name.removeprefix("extern_kernels.").removeprefix("aten::")
     return name.split(".")[1] if name.startswith("aten.") else name
