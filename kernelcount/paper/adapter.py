@@ -502,19 +502,50 @@ def traced_as(functions: dict[Any, Any]) -> Iterator[None]:
 
     rules, handlers = get_torch_obj_rule_map(), TorchInGraphFunctionVariable._get_handlers()
 
-    def handler(real: Any) -> Callable[..., Any]:
-        def handled(_: Any, tx: Any, *args: Any, **kwargs: Any) -> Any:
-            return TorchInGraphFunctionVariable(real).call_function(tx, args, kwargs)
-
-        return handled
-
     for function, real in functions.items():
-        rules[function], handlers[function] = rules[real], handler(real)
+        rules[function], handlers[function] = rules[real], _handler(real)
     try:
         yield
     finally:
         for function in functions:
             del rules[function], handlers[function]
+
+
+def _handler(real: Any) -> Callable[..., Any]:
+    from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
+
+    def handled(_: Any, tx: Any, *args: Any, **kwargs: Any) -> Any:
+        return TorchInGraphFunctionVariable(real).call_function(tx, args, kwargs)
+
+    return handled
+
+
+@contextmanager
+def waits_traced(functions: dict[Any, Any]) -> Iterator[None]:
+    """Have Dynamo do with each of these functions as with the one of torch's that it is given for.
+
+    These wait for a device. With a handler such a call becomes an op of the graph (torch 2.13).
+    What has a rule and no handler is called while AOTAutograd traces, and is gone from the graph,
+    as torch.accelerator.synchronize is in torch 2.11: no code that does nothing needs a rule. For
+    all other Dynamo breaks the graph, as for torch.cuda.synchronize in torch 2.11.
+    """
+    from torch._dynamo.trace_rules import get_torch_obj_rule_map
+    from torch._dynamo.variables import SkipFunctionVariable
+    from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
+
+    rules, handlers = get_torch_obj_rule_map(), TorchInGraphFunctionVariable._get_handlers()
+    for function, real in functions.items():
+        if real in handlers:
+            rules[function], handlers[function] = rules[real], _handler(real)
+        elif real not in rules:
+            rules[function] = SkipFunctionVariable
+            never_compiled(function)
+    try:
+        yield
+    finally:
+        for function in functions:
+            rules.pop(function, None)
+            handlers.pop(function, None)
 
 
 def never_compiled(function: Any) -> None:
@@ -769,6 +800,22 @@ def copied(graph: Any) -> Any:
     for node in graph.graph.find_nodes(op="placeholder"):
         copies[node]._dynamo_source = getattr(node, "_dynamo_source", None)
     return module
+
+
+def with_symbols(graph: Any, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs of one of Dynamo's graphs, as it traced them where their sizes are symbols.
+
+    What Dynamo gives a backend has the sizes of the call for which it compiles.
+    """
+    from torch.fx.experimental.symbolic_shapes import has_free_symbols
+
+    traced = (n.meta.get("example_value") for n in graph.graph.find_nodes(op="placeholder"))
+
+    def symbolic(one: Any) -> bool:
+        return hasattr(one, "layout") and has_free_symbols(one)
+
+    pairs = zip(inputs, traced, strict=True)
+    return [one if symbolic(one) else value for value, one in pairs]
 
 
 def as_intermediate(placeholder: Any) -> None:

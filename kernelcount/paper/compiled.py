@@ -102,7 +102,7 @@ class Compiler:
         self._place_attributes(graph)
         _place(graph.graph, _TO_GRAPHS)
         graph.recompile()
-        examples = [*inputs, *(part.examples if part else ())]
+        examples = [*adapter.with_symbols(original, inputs), *(part.examples if part else ())]
         placed = [self._placed_input(value, mode) for value in examples]
         with self._at(GPU_IN_GRAPHS):
             compiled = adapter.compile_with(graph, placed, partial(self._take, self._families))
@@ -303,17 +303,23 @@ def _with_bytes(calls: list[Call], traffic: Sequence[tuple[int, int]]) -> list[C
     Where they are not, those of all stand at the first, and none is known apart. A library call
     that is known moves what it does in eager code: Inductor leaves out results that nobody uses.
     """
-    if len(calls) == len(traffic):
-        pairs = zip(calls, traffic, strict=True)
-        return [
-            call if call.read or call.written else replace(call, read=read, written=written)
-            for call, (read, written) in pairs
-        ]
+    if sum(map(_runs, calls)) == len(traffic):
+        parts = iter(traffic)
+        return [_with_own_bytes(call, *next(parts)) if _runs(call) else call for call in calls]
     together = [replace(call, read=0, written=0, apart=False) for call in calls]
     if together:
         total = (sum(read for read, _ in traffic), sum(written for _, written in traffic))
         together[0] = replace(together[0], read=total[0], written=total[1])
     return together
+
+
+def _runs(call: Call) -> bool:
+    return call.cost != rules.NOTHING
+
+
+def _with_own_bytes(call: Call, read: int, written: int) -> Call:
+    known = call.read or call.written
+    return call if known else replace(call, read=read, written=written)
 
 
 def _is_host(node: Any) -> bool:
@@ -328,7 +334,8 @@ def _made(call: wrapper.Call, ops: _Ops) -> Call | None:
     made = _launched(call, ops)
     if made is None or call.wait is None:
         return made
-    return replace(made, waits=(Sync(call.wait, op=call.name.rpartition(".")[2]),))
+    *_, last = call.name.removesuffix(".default").split(".")
+    return replace(made, waits=(Sync(call.wait, op=last),))
 
 
 def _launched(call: wrapper.Call, ops: _Ops) -> Call | None:
@@ -338,6 +345,8 @@ def _launched(call: wrapper.Call, ops: _Ops) -> Call | None:
         return Call(call.name, rules.Cost(0, 1))
     if call.kind == "sync":
         return Call(call.name, rules.Cost(0, 1))
+    if call.kind == "wait":
+        return Call(call.name)
     if call.kind == "branch":
         return Call(call.name, rules.Cost(0, exact=False), more_waits=True)
     if call.kind == "unknown":

@@ -14,13 +14,14 @@ from typing import Literal
 
 from kernelcount.model import SyncKind
 
-Kind = Literal["generated", "library", "copy", "sync", "branch", "unknown"]
+Kind = Literal["generated", "library", "copy", "sync", "wait", "branch", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """A call that puts something on the GPU, or may. `name` is as the code has it.
 
+    `sync`: a value is read; `wait`: the CPU waits, and nothing runs on the GPU.
     `branch`: it is made in some cases only, or many times. `wait`: how the CPU waits in it for the
     GPU; None where it does not, or the code does not say. `line`: where in the code it stands.
     """
@@ -150,6 +151,8 @@ def _classified(node: ast.Call, names: dict[str, str]) -> Call | None:
         return None if root.startswith(_CPU_KERNELS) else Call("generated", root)
     if full.startswith("torch.ops.inductor.") and "empty_strided" in full:
         return None
+    if full.startswith("torch.ops.streams.synchronize_"):
+        return Call("wait", full.removeprefix("torch.ops."), wait="explicit")
     if full.startswith(("torch.ops.", "extern_kernels.")):
         return Call("library", full.removeprefix("torch.ops."))
     if last == "copy_":
