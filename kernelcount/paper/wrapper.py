@@ -140,6 +140,12 @@ def _copying(node: ast.Call, target: str, names: dict[str, str]) -> SyncKind | N
     return "pageable copy" if "empty_strided" in made else None
 
 
+def _of_library(name: str) -> Call:
+    """A call of an op; those that wait for a stream, an event or all of a device do no more."""
+    waits = name.startswith("streams.synchronize_")
+    return Call("wait", name, wait="explicit") if waits else Call("library", name)
+
+
 def _classified(node: ast.Call, names: dict[str, str]) -> Call | None:
     """What a call is, or None where it puts nothing on the GPU."""
     written = ast.unparse(node.func)
@@ -151,10 +157,8 @@ def _classified(node: ast.Call, names: dict[str, str]) -> Call | None:
         return None if root.startswith(_CPU_KERNELS) else Call("generated", root)
     if full.startswith("torch.ops.inductor.") and "empty_strided" in full:
         return None
-    if full.startswith("torch.ops.streams.synchronize_"):
-        return Call("wait", full.removeprefix("torch.ops."), wait="explicit")
     if full.startswith(("torch.ops.", "extern_kernels.")):
-        return Call("library", full.removeprefix("torch.ops."))
+        return _of_library(full.removeprefix("torch.ops."))
     if last == "copy_":
         return Call("copy", "copy_", wait=_copying(node, root, names))
     if last == "item":
