@@ -404,7 +404,8 @@ class _Ops:
         if not may_be_padded(op):
             return call
         # With its operands padded, not even what was recorded of this shape holds.
-        of = "as sizes are that hang on values" if any(map(hangs, _values(node))) else "as they are"
+        hanging = any(map(hangs, _values(node)))
+        of = "of sizes that hang on values" if hanging else "of fixed sizes"
         return replace(call, cost=rules.AT_LEAST_ONE, source=None, padded=of)
 
     def _op_of(self, node: Any) -> rules.Op | None:
