@@ -39,8 +39,8 @@ from kernelcount.nesting import tensors
 from kernelcount.operations import read_operations
 from kernelcount.paper.gpu import PretendedGpu
 from kernelcount.paper.whole import MOST_OPS, Question, Trial
-from kernelcount.probes import syncs
-from kernelcount.probes.compiler import CompilerWatch, stance_kept
+from kernelcount.probes import configs, syncs
+from kernelcount.probes.compiler import CompilerWatch
 from kernelcount.reading import ANOTHER_PROFILER, read_trace
 from kernelcount.state import UserState, module_of
 from kernelcount.variants import VARIANTS, Variant
@@ -270,7 +270,7 @@ def calling(
     """
     given = (subject.arguments.args, subject.arguments.kwargs)
     with ExitStack() as stack:
-        stack.enter_context(stance_kept())
+        stack.enter_context(configs.kept())
         stack.enter_context(prepared or subject.device.prepare())
         state = UserState(way.function, given, backward=subject.backward)
         stack.callback(state.restore)

@@ -33,9 +33,8 @@ from kernelcount.model import (
     Work,
 )
 from kernelcount.nesting import tensors
-from kernelcount.probes import launching, randomness, timing
+from kernelcount.probes import configs, launching, randomness, timing
 from kernelcount.probes.agreement import alone, beside
-from kernelcount.probes.compiler import stance, stance_kept
 from kernelcount.probes.doubles import in_float64
 from kernelcount.probes.kept import Results, kept
 from kernelcount.probes.nudge import Nudge
@@ -70,7 +69,7 @@ def measure(
     captures = [capture for _, capture in counted]
     timed: dict[int, Timed] = {}
     with ExitStack() as stack:
-        stack.enter_context(stance_kept())
+        stack.enter_context(configs.kept())
         stack.enter_context(subject.device.prepare())
 
         def failed(i: int, error: BaseException) -> None:
@@ -232,7 +231,7 @@ class Running:
         self.name, self._subject = way.variant.name, subject
         self._kind, self._also = VARIANTS[way.variant.kind], also
         self.compiles = self._kind.compiles
-        self._settings = OwnSettings(*stance())
+        self._settings = OwnSettings(*configs.switches())
         self._state = UserState(way.function, given, backward=subject.backward)
         stack.callback(self._state.restore)
         self._function = way.function
