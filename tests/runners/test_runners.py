@@ -29,7 +29,9 @@ from kernelcount.model import (
     Unmeasured,
 )
 from kernelcount.probes import compiler
-from kernelcount.runners import Results, _frame, in_process, in_worker
+from kernelcount.runners import Results, in_process, in_worker, processes
+from kernelcount.runners.listening import Listener
+from kernelcount.runners.processes import _frame
 from kernelcount.traces import saved
 
 EAGER = ("eager",)
@@ -108,7 +110,7 @@ def wrong(tmp_path_factory, in_fork):
     began = time.monotonic()
     job = Job(f"{path}:crashes", device="cpu", sizes=(4,), variants=variants)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runners, "_GRACE", 0.5)  # the last one has a thread that never ends
+        patch.setattr(processes, "_GRACE", 0.5)  # the last one has a thread that never ends
         return path, in_fork(job, quiet), time.monotonic() - began
 
 
@@ -294,7 +296,7 @@ def test_what_is_hopeless_for_one_variant_is_not_tried_for_the_others_at_that_si
 
 def test_a_job_that_fails_after_some_outcomes_keeps_them():
     results = Results(Job("f.py:f", variants=("eager", "compile")))
-    listener = runners._Listener(results, quiet)
+    listener = Listener(results, quiet)
     results.settle(0, Unmeasured("eager", "died"))
     listener.fail("the file is gone\nand more", 2, whole=True)
     assert results.outcomes[1] == Unmeasured("compile", "the file is gone", None, 2)
@@ -309,7 +311,7 @@ def test_a_process_that_ends_while_times_are_taken_costs_those_that_have_none_ye
     timing = Timing((1.0,), 1, ("eager",))
     remembered = Capture("compile", notes=(Note("memoised", "kept"),))
     results = Results(Job("m:f", variants=("eager", "m:g", "m:h", "compile"), seconds=1.0))
-    listener = runners._Listener(results, quiet)
+    listener = Listener(results, quiet)
     for index, capture in enumerate(
         [
             Capture("eager"),
@@ -332,7 +334,7 @@ def test_a_process_that_ends_while_times_are_taken_costs_those_that_have_none_ye
 @pytest.mark.parametrize("together", [False, True])
 def test_an_interrupt_is_one_whatever_is_done_and_never_without_a_word(sizes, counted, together):
     job = Job("m:f", variants=("eager", "m:g"), sizes=sizes, seconds=1.0)
-    listener = runners._Listener(Results(job), quiet)
+    listener = Listener(Results(job), quiet)
     for index in range(counted):
         listener.take(worker.Begin(index))
         listener.take(done(index, Capture(job.variants[index])))
@@ -348,7 +350,7 @@ def test_the_environment_is_told_once_before_anything_is_measured():
     class Companion:
         ready = told.append
 
-    listener = runners._Listener(Results(Job("f.py:f")), lambda _: None, Companion)
+    listener = Listener(Results(Job("f.py:f")), lambda _: None, Companion)
     cpu = Environment("CPU", "cpu")
     for _ in range(2):
         listener.take(worker.Ready(cpu, Target("f.py:f")))
@@ -359,10 +361,10 @@ def test_progress_names_the_variant_and_the_size_where_there_are_several():
     said = []
     for sizes in ((), (8, 9)):
         job = Job("f.py:f", sizes=sizes)
-        listener = runners._Listener(Results(job), said.append)
-        listener.take(runners.worker.Progress("importing torch"))
-        listener.take(runners.worker.Begin(1))
-        listener.take(runners.worker.Progress("warm-up, call 2"))
+        listener = Listener(Results(job), said.append)
+        listener.take(worker.Progress("importing torch"))
+        listener.take(worker.Begin(1))
+        listener.take(worker.Progress("warm-up, call 2"))
     assert said == [
         "importing torch",
         "compile: warm-up, call 2",
