@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from kernelcount import runners, worker
+from kernelcount import runners
 from kernelcount.errors import KernelcountError
 from kernelcount.model import Job, Unmeasured, note_codes
 from kernelcount.paper import threads
+from kernelcount.worker import device
 
 CODE = Path(__file__).parent / "gpu_code.py"
 
@@ -229,5 +230,5 @@ def test_a_mac_is_told_why_it_counts_on_paper(target, monkeypatch):
 
 def test_a_gpu_that_may_be_there_is_left_to_the_users_module(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    assert not worker._is_for_paper(Job("x.py:f"))
-    assert worker._is_for_paper(Job("x.py:f", device="paper"))
+    assert not device.is_for_paper(Job("x.py:f"))
+    assert device.is_for_paper(Job("x.py:f", device="paper"))
