@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items):
     items.sort(key=_turn)
 
 
-# Those of half a minute and less come first of the last, lest one process waits for them at the end.
+# The longest come first of those, lest one process waits for another at the end.
 _LONG = (
     "test_lines.py",
     "test_counts.py",
