@@ -6,7 +6,7 @@ import logging
 import pytest
 import torch
 
-from kernelcount.probes.compiler import CompilerWatch, stance_kept
+from kernelcount.probes.compiler import CompilerWatch, stance, stance_kept
 
 
 def compiled(function, **options):
@@ -168,6 +168,8 @@ def test_a_stance_that_is_set_inside_is_put_back():
 def test_a_torch_without_a_stance_to_ask_for_is_left_alone(monkeypatch):
     from torch._dynamo import eval_frame
 
+    before = eval_frame._stance
     monkeypatch.delattr(eval_frame, "_set_stance")
     with stance_kept():
-        pass
+        assert stance() == []
+    assert eval_frame._stance is before
