@@ -89,7 +89,7 @@ def test_nothing_is_missing_and_no_kernel_is_run_again_for_its_bytes(run):
     ids=lambda given: given if isinstance(given, str) else "",
 )
 def test_what_is_modelled_is_read_from_dram(run, name, inputs):
-    """Of what is written the end may still be in the L2 cache: it is reads that are held to this."""
+    """Reads: of what is written the end may still be in the L2 cache."""
     flags = [flag for spec in inputs for flag in ("--input", spec)]
     for variant in run(name, *flags, "--seconds", "0").values():
         assert variant["dram"]["read"] == pytest.approx(variant["bytes"]["read"], rel=NEAR)

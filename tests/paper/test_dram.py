@@ -1,6 +1,6 @@
 """Modelled bytes beside those that an H200's counters saw go to and from its memory.
 
-The figures were recorded by ``tests/gpu/counted_bytes.py``, for arrays far larger than the L2 cache.
+``tests/gpu/counted_bytes.py`` recorded the figures, for arrays far larger than the L2 cache.
 """
 
 import json
