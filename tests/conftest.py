@@ -70,8 +70,8 @@ def _turn(item):
 _FORKING = {
     "tests/cli/test_processes.py",
     "tests/ncu/test_run.py",
+    "tests/runners/test_runners.py",
     "tests/test_beside.py",
-    "tests/test_runners.py",
     "tests/test_warm.py",
 }
 
