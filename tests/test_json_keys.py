@@ -270,7 +270,7 @@ WAITS = """
     ("flags", "shown"),
     [
         (("--size", "4", "--remedy", "--full", "--explain"), '"not tried"'),
-        (("--size", "4,8", "--reference"), '"crossings"'),
+        (("--size", "4,8", "--reference"), '"crossovers"'),
         (("--size", "4", "--no-grad", "--seconds", "0"), '"item"'),
     ],
 )
