@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from kernelcount import runners
 from kernelcount.errors import KernelcountError
@@ -11,6 +12,7 @@ from kernelcount.paper import threads
 from kernelcount.worker import device
 
 CODE = Path(__file__).parent / "gpu_code.py"
+AROUND_A_WAIT = "2" if torch.__version__.startswith("2.11.") else "1"  # it breaks the graph, or not
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("by_rules_alone")]
 
@@ -37,7 +39,7 @@ FUSES = "in compiled code: whether Inductor fuses across it is not known here"
     [
         ("streams", "2", f"a stream {FUSES}"),
         ("events", "1+", f"an event {FUSES}"),
-        ("waits", "2", "1+"),
+        ("waits", "2", AROUND_A_WAIT),
         ("graph", "4", f"the capture of a CUDA graph {FUSES}"),
         ("memory", "1", "1"),
         ("asks", "1", "1"),
