@@ -59,6 +59,50 @@ def test_softmax_is_five_kernels_by_hand_and_one_otherwise(count):
     assert found["softmax_triton.py:softmax"] == (None, "undecided")
 
 
+def not_compiled(budget):
+    """The budget of its variants that need no compiler."""
+    names = tuple(name for name in budget.variants if not name.startswith("compile"))
+    limits = tuple(limit for limit in budget.limits if limit.variant in names)
+    job = replace(budget.job, variants=names)
+    return replace(budget, variants=names, limits=limits, job=job, overrides=())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "instead", "broken"),
+    [
+        (
+            "matmul_precision", "a.bfloat16() @ b.bfloat16()", "a @ b",
+            [("matmul_precision.py:bf16", "library"), ("matmul_precision.py:bf16", "transfers")],
+        ),
+        ("small_layers", "x = layer(x).relu()", "x = layer(x).sigmoid() * x", [("eager", "library")]),
+        (
+            "attention", "/ query.shape[-1] ** 0.5", "/ query.shape[-1] ** 0.5 + 1",
+            [("eager", "library"), ("eager", "transfers")],
+        ),
+    ],
+)  # fmt: skip
+def test_a_claim_that_is_no_longer_true_breaks_on_paper(
+    tmp_path, count, name, text, instead, broken
+):
+    source = scenarios.folder() / f"{name}.py"
+    changed = source.read_text().replace(text, instead)
+    assert changed != source.read_text()
+    (tmp_path / source.name).write_text(changed)
+    budget = source.with_suffix(".yaml").read_text()
+    (tmp_path / f"{name}.yaml").write_text(budget)
+    first = not_compiled(app.budgets([tmp_path / f"{name}.yaml"])[0])
+    found = [(h.variant, h.limit) for h in hold([first]).held if h.status == "broken"]
+    assert set(broken) <= set(found)
+
+
+def test_what_is_known_of_an_h200_alone_is_not_asked_of_another_card(count):
+    budgets = app.budgets([scenarios.folder() / "bandwidth.yaml"])
+    for gpu, limits in (("H200", 3), ("A100", 2)):
+        options = checking.Options(gpu=gpu)
+        checked = app.check(budgets, runners.in_process, lambda _: None, options)
+        assert len(checked.held) == 2 * limits
+
+
 # ── the command ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -76,12 +120,12 @@ def here(monkeypatch):
 def test_a_run_shows_each_and_says_what_it_skips(kernelcount, here):
     code, out, _ = kernelcount("scenarios", "run", "bandwidth", "vector_add", "--device", "paper")
     assert code == 3
-    assert out.startswith("bandwidth   2 kept, 1 skipped\n  Two arrays of 400 MB")
+    assert out.startswith("bandwidth   4 kept, 2 skipped\n  A simple kernel takes as long")
     assert "\nvector_add   4 kept, 3 skipped\n" in out
     assert "vector_add_cuda.py:vector_add: needs a GPU" in out
     total, why = out.splitlines()[-2:]
-    assert total.startswith("2 scenarios · 6 kept, 4 skipped · on paper for an H200")
-    assert why == "4 skipped: exit code 3; --allow-undecided makes it 0"
+    assert total.startswith("2 scenarios · 8 kept, 5 skipped · on paper for an H200")
+    assert why == "5 skipped: exit code 3; --allow-undecided makes it 0"
 
 
 def test_what_cannot_be_decided_may_be_allowed(kernelcount, here):
@@ -108,7 +152,7 @@ def test_what_was_held_is_written_as_markdown_and_csv(kernelcount, here):
     code, text, _ = kernelcount(*run, "markdown")
     assert code == 3
     assert text.startswith(
-        "| scenario | limits | claim |\n| --- | --- | --- |\n| bandwidth | 2 kept, 1 skipped | Two"
+        "| scenario | limits | claim |\n| --- | --- | --- |\n| bandwidth | 4 kept, 2 skipped | A"
     )
     assert "| undecided | scaled | eager | kernel time needs a GPU |" in text
     code, text, _ = kernelcount(*run, "csv")
@@ -116,7 +160,7 @@ def test_what_was_held_is_written_as_markdown_and_csv(kernelcount, here):
     assert code == 3
     assert [(r["limit"], r["status"]) for r in rows] == [
         ("kernels", "kept"), ("transfers", "kept"), ("kernel_time", "undecided"),
-    ]  # fmt: skip
+    ] * 2  # fmt: skip
 
 
 @pytest.fixture
