@@ -62,7 +62,9 @@ def test_a_file_that_cannot_be_read_is_named_and_hides_no_other(wheel, kernelcou
     (wheel / "add.py").write_text('"""One kernel."""')
     (wheel / "broken.py").write_bytes(content)
     for name in ("add", "broken"):
-        (wheel / f"{name}.yaml").write_text("")
+        (wheel / f"{name}.yaml").write_text(
+            f"target: {name}.py:f\nbudget: {{eager: {{kernels: 1}}}}"
+        )
     code, out, err = kernelcount("scenarios", "--format", "json")
     good, bad = json.loads(out)["scenarios"]
     assert (code, err, good["claim"], good["problem"]) == (0, "", "One kernel.", "")

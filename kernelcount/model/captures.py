@@ -208,12 +208,16 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class Unmeasured:
-    """A variant or file whose count is unknown, why, and what was seen of it in part."""
+    """A variant or file whose count is unknown, why, and what was seen of it in part.
+
+    `raised`: it is unknown since the variant raised, be it the user's code or what was compiled.
+    """
 
     name: str
     reason: str
     seen: Capture | None = None
     code: int = NOT_MEASURED
+    raised: bool = False
 
 
 Outcome = Capture | Unmeasured

@@ -1,6 +1,7 @@
 """The scenarios, held to their budgets on paper: all that paper can decide is kept."""
 
 import csv
+import importlib.util
 import json
 import re
 from contextlib import contextmanager
@@ -74,7 +75,10 @@ def not_compiled(budget):
             "matmul_precision", "a.bfloat16() @ b.bfloat16()", "a @ b",
             [("matmul_precision.py:bf16", "library"), ("matmul_precision.py:bf16", "transfers")],
         ),
-        ("small_layers", "x = layer(x).relu()", "x = layer(x).sigmoid() * x", [("eager", "library")]),
+        (
+            "small_layers", "x = layer(x).relu()", "x = layer(x).sigmoid() * x",
+            [("eager", "library")],
+        ),
         (
             "attention", "/ query.shape[-1] ** 0.5", "/ query.shape[-1] ** 0.5 + 1",
             [("eager", "library"), ("eager", "transfers")],
@@ -200,6 +204,64 @@ def test_what_is_the_users_fault_failed_and_costs_one_variant_alone(kernelcount,
     assert out.endswith("2 failed: exit code 2; a function or a budget is at fault\n")
     assert "elsewhere.py:f: there is no file" in err
     assert 'one.py", line 5, in g\n' in err
+
+
+@pytest.mark.parametrize("command", [("scenarios", "run", "one"), ("check", "one.yaml")])
+def test_a_variant_that_raises_fails_whatever_may_be_undecided(kernelcount, alone, command):
+    (alone / "one.py").write_text('"""One."""\ndef f(a): return a * 2\ndef g(a): return bb\n')
+    (alone / "one.yaml").write_text(
+        "target: one.py:f\nbudget: {eager: {kernels: 1}, one.py:g: {kernels: 1}}\n"
+    )
+    code, out, err = kernelcount(*command, "--device", "paper", "--allow-undecided")
+    assert code == 3
+    assert "raised NameError: name 'bb' is not defined" in " ".join(out.split())
+    assert 'one.py", line 3, in g\n' in err
+    if command[0] == "scenarios":
+        assert out.startswith("one   1 kept, 1 failed\n")
+        assert out.endswith("1 failed: exit code 3; a function or a budget is at fault\n")
+
+
+def test_a_budget_that_cannot_be_read_fails_and_costs_no_other(kernelcount, alone):
+    budgets = {
+        "bad": "target: bad.py:f\nbudget: {eager: {kernel: 1}}\n",
+        "empty": "",
+        "good": "target: good.py:f\nbudget: {eager: {kernels: 1}}\n",
+        "worse": "target: worse.py:f\ninput: f99[N]\nbudget: {eager: {kernels: 1}}\n",
+    }
+    for name, text in budgets.items():
+        (alone / f"{name}.py").write_text(f'"""{name}."""\ndef f(a): return a * 2\n')
+        (alone / f"{name}.yaml").write_text(text)
+    code, out, err = kernelcount("scenarios", "run", "--all", "--device", "paper")
+    assert code == 2
+    heads = [line for line in out.splitlines() if line[:1] not in (" ", "")]
+    assert heads[:4] == [
+        "bad   0 kept, 1 failed", "empty   0 kept, 1 failed", "good   1 kept",
+        "worse   0 kept, 1 failed",
+    ]  # fmt: skip
+    assert heads[4].startswith("4 scenarios · 1 kept, 3 failed · on paper")
+    assert "failed   budget: there is no limit kernel; did you mean kernels?" in out
+    assert "bad.yaml:2:18: there is no limit kernel" in err
+    run = ("scenarios", "run", "--all", "--device", "paper", "--format", "json")
+    code, out, _ = kernelcount(*run)
+    document = json.loads(out)
+    assert (code, document["failed"], len(document["errors"])) == (2, 3, 3)
+    listed = "".join(kernelcount("scenarios")[1].split())
+    assert "empty.yaml:1:1:thefileisempty:nobudgetisinit" in listed
+
+
+def test_a_module_that_imports_triton_is_skipped_where_there_is_none(kernelcount, alone):
+    if importlib.util.find_spec("triton"):
+        pytest.skip("Triton is installed")
+    (alone / "one.py").write_text('"""One."""\ndef f(a): return a * 2\n')
+    (alone / "tri.py").write_text('"""T."""\nimport triton.language as tl\ndef f(a): return a\n')
+    (alone / "one.yaml").write_text(
+        "- target: one.py:f\n  budget: {eager: {kernels: 1}, tri.py:f: {kernels: 1}}\n"
+        "- target: tri.py:f\n  budget: {eager: {kernels: 1}}\n"
+    )
+    code, out, _ = kernelcount("scenarios", "run", "--all", "--device", "paper")
+    assert (code, out.splitlines()[0]) == (3, "one   1 kept, 2 skipped")
+    said = " ".join(out.split())
+    assert "kernels of tri.py:f and eager: tri.py imports triton" in said
 
 
 def test_a_module_that_raises_is_told_by_its_last_line(kernelcount, alone):
