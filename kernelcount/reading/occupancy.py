@@ -26,6 +26,7 @@ _BLOCKS = {
     (10, 0): 32,
 }  # fmt: skip
 _REGISTERS_AT_ONCE = 256  # a warp takes as many, or a multiple
+_AMPERE = 8  # from which on the system keeps shared memory for each block
 _QUARTERS = 4  # of a multiprocessor, each with registers of its own
 
 
@@ -70,17 +71,17 @@ def _limits(devices: Any) -> Iterator[Limits | None]:
     """Those of each device; None for one of which they are not known."""
     for device in devices if isinstance(devices, list) else ():
         known = device if isinstance(device, dict) else {}
-        capability = known.get("computeMajor"), known.get("computeMinor")
         names = (
             "numSms", "warpSize", "maxThreadsPerMultiprocessor", "regsPerMultiprocessor",
-            "sharedMemPerMultiprocessor",
+            "sharedMemPerMultiprocessor", "computeMajor", "computeMinor",
         )  # fmt: skip
-        values = [known.get(name) for name in names]
-        blocks = _BLOCKS.get(capability)  # type: ignore[call-overload]
-        if blocks is None or not all(type(v) is int and v > 0 for v in values):
+        values = [v for name in names if type(v := known.get(name)) is int]
+        *there, major, minor = values if len(values) == len(names) else (0, 0, 0)
+        blocks = _BLOCKS.get((major, minor))
+        if blocks is None or min(there) < 1:
             yield None
         else:
-            yield Limits(*values, blocks, 1024 if capability >= (8, 0) else 0)  # type: ignore[operator]
+            yield Limits(*there, blocks=blocks, kept=1024 if major >= _AMPERE else 0)
 
 
 def of_launch(work: Work, gpu: Limits) -> float | None:

@@ -84,7 +84,7 @@ def test_it_agrees_with_kineto_wherever_kineto_has_a_figure():
     (limits,) = occupancy._limits([H200])
     apart, launches = -inf, 0
     for name in ("chain.eager", "softmax.eager", "ln_bias_gelu.compile", "gpt2.eager", "mlp.eager"):
-        trace = json.loads(gzip.open(RECORDED / f"h200-{name}.json.gz").read())
+        trace = json.loads(gzip.decompress((RECORDED / f"h200-{name}.json.gz").read_bytes()))
         for event in trace["traceEvents"]:
             args = event.get("args", {})
             percent = args.get("est. achieved occupancy %")
