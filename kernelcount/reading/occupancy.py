@@ -76,12 +76,12 @@ def _limits(devices: Any) -> Iterator[Limits | None]:
             "sharedMemPerMultiprocessor", "computeMajor", "computeMinor",
         )  # fmt: skip
         values = [v for name in names if type(v := known.get(name)) is int]
-        *there, major, minor = values if len(values) == len(names) else (0, 0, 0)
-        blocks = _BLOCKS.get((major, minor))
-        if blocks is None or min(there) < 1:
+        if len(values) < len(names) or min(values[:5]) < 1:
             yield None
-        else:
-            yield Limits(*there, blocks=blocks, kept=1024 if major >= _AMPERE else 0)
+            continue
+        sms, warp, threads, registers, shared, major, minor = values
+        blocks, kept = _BLOCKS.get((major, minor)), 1024 if major >= _AMPERE else 0
+        yield Limits(sms, warp, threads, registers, shared, blocks, kept) if blocks else None
 
 
 def of_launch(work: Work, gpu: Limits) -> float | None:
