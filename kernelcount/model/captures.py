@@ -210,7 +210,7 @@ class Capture:
 class Unmeasured:
     """A variant or file whose count is unknown, why, and what was seen of it in part.
 
-    `raised`: it is unknown since the variant raised, be it the user's code or what was compiled.
+    `raised`: `code` is 3, as eager is not at fault, and yet the variant raised.
     """
 
     name: str

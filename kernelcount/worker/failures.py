@@ -28,7 +28,7 @@ _NOT_BUILT = {  # what torch.utils.cpp_extension says
 class Failure:
     """Why something could not be done: a line, the text with the user's frames, an exit code.
 
-    `raised`: code raised what no one had foreseen, so that there is something to mend.
+    `raised`: it is 3, as eager is not at fault, and yet the variant raised.
     """
 
     reason: str
@@ -77,7 +77,7 @@ def failure_of(error: BaseException, size: int | None) -> Failure:
         code = "" if error.code is None else _first_line(printable(repr(error.code)))
         line = f"the function called sys.exit({code})"
     frames = _shortened(printable(target.user_traceback(error)))
-    return Failure(line, f"{line}\n{frames}", UserCodeError.code, raised=True)
+    return Failure(line, f"{line}\n{frames}", UserCodeError.code)
 
 
 def _text_of(error: BaseException) -> str:
