@@ -63,8 +63,9 @@ _NEEDS_TRITON = (
     "pip install triton (no GPU is needed)"
 )
 _ALL_ON_HOST = (
-    "nothing that it reaches is on the GPU, and what it computes it computes on the CPU ({}): give "
-    "it tensors on the GPU, and make there what it reaches, as by device='cuda'"
+    "it launches nothing, and no tensor that it reaches is on a GPU: what it computes it computes "
+    "on the CPU ({}); give it tensors on the GPU, and make there what it reaches, as by "
+    "device='cuda'"
 )
 # As Dynamo has it where an op fails in a trace.
 _GOT = re.compile(r"^ *Explanation: Dynamo failed .*: got (.*)", re.MULTILINE)
