@@ -58,6 +58,10 @@ class Reading:
         return self.known and self.high == inf and isfinite(self.low)
 
 
+MOVES_MORE = "what some calls on paper hand on inside of them is not known"
+"""Why bytes are a lower bound."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One thing that may be limited.
@@ -210,9 +214,16 @@ def _transfers(counted: Counted) -> Reading:
 
 
 def _moved(paper: Paper, unit: int) -> Reading:
-    """Bytes read and written, in units; at the most so many where somebody's own op ran."""
+    """Bytes read and written, in units.
+
+    At the most so many where somebody's own op ran, at least where more is handed on than is known.
+    """
     moved = (paper.read + paper.written) / unit
-    return Reading(moved, 0, moved) if paper.at_most else _exactly(moved)
+    if paper.at_most and paper.moves_more:
+        return _unknown("some ops may move less than they are given, and others more")
+    if paper.at_most:
+        return Reading(moved, 0, moved)
+    return _at_least(moved) if paper.moves_more else _exactly(moved)
 
 
 def _number_of(attribute: str, unknown: str) -> Callable[[Counted], Reading]:

@@ -226,6 +226,8 @@ def _why(limit: str, status: Status, reading: Reading, capture: Capture) -> str:
     if status == "undecided" and not reading.reason:
         if not reading.at_least:
             return "the limit lies within the noise"
+        if limit in ("transfers", "bytes"):
+            return rules.MOVES_MORE
         said = next((n.detail for n in capture.notes if n.code == "at-least"), "there may be more")
         return said.replace("launch more kernels", "copy more") if limit == "copies" else said
     if status == "broken":

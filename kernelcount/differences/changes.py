@@ -40,7 +40,7 @@ from kernelcount.model import (
 )
 from kernelcount.origins import changed, sources
 from kernelcount.render.figures import Figures, figures
-from kernelcount.rules import DOUBTED, RULES, Counted, Reading
+from kernelcount.rules import DOUBTED, MOVES_MORE, RULES, Counted, Reading
 
 FIGURES = (
     "kernels", "generated", "library", "copies", "fills", "launches", "aten", "bytes", "transfers",
@@ -247,7 +247,10 @@ def _totals(sides: Sequence[Side], inexact: str) -> Iterator[Total]:
             whys = [before.reason] if before.reason else []
         bounds = ((before.low, before.high), (after.low, after.high))
         if before.at_least or after.at_least:
-            whys.append("calls on paper may launch more kernels than are counted")
+            moved = name in ("bytes", "transfers")
+            whys.append(
+                MOVES_MORE if moved else "calls on paper may launch more kernels than are counted"
+            )
         if inexact and (name == "aten" or RULES[name].of_record):
             bounds, whys = ((-inf, inf), (-inf, inf)), [inexact]
         yield Total(name, before.value, after.value, bounds, "; ".join(whys))

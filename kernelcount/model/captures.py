@@ -202,6 +202,7 @@ class Capture:
                 _moved(old.written if old else 0, work.written, n),
                 _moved(old.flops if old else 0, work.flops, n),
                 work.at_most or bool(old and old.at_most),
+                work.at_least or bool(old and old.at_least),
             )
         return tuple(merged.values())
 

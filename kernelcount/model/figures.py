@@ -23,6 +23,7 @@ class Paper:
     formula for. `tensor_cores`: those of these precisions that run on the card's tensor cores.
     `own`: calls of ops that are not torch's, in order: how many kernels each launches is not known
     and not counted; its bytes, all of what it is given, are in `read` and `written`.
+    `moves_more`: calls move more than that, or may, and how much is not known.
     """
 
     generated: int
@@ -37,11 +38,17 @@ class Paper:
     flops: tuple[tuple[str, int], ...] = ()
     tensor_cores: tuple[str, ...] = ()
     own: tuple[Work, ...] = ()
+    moves_more: bool = False
 
     @property
     def at_most(self) -> bool:
-        """Whether `read` and `written` are an upper bound."""
+        """Whether `read` and `written` are an upper bound, as far as they go."""
         return bool(self.own)
+
+    @property
+    def bytes_known(self) -> bool:
+        """Whether `read` and `written` are no bound, but what is moved."""
+        return not (self.at_most or self.moves_more)
 
     @property
     def transfers(self) -> float | None:

@@ -33,7 +33,8 @@ class Work:
     `shared_memory` in bytes, as are `read` and `written`: what one execution moves through GPU
     memory, modelled; None where that was not worked out. `flops`: the floating-point operations of
     a matrix product, a convolution or attention, made at `precision` (see `Paper`); else None.
-    `at_most`: the bytes are all of what somebody's own kernel is given, of which it may leave out.
+    `at_most`: the bytes are all of what somebody's own kernel is given, of which it may leave out;
+    `at_least`: what is handed on inside of the call is not known, and is not among the bytes.
     `occupancy`, 0 to 1: the share of the warps that a multiprocessor can hold, as the profiler
     estimates it from the launch, or `reading` does where it has none.
     """
@@ -51,6 +52,7 @@ class Work:
     flops: int | None = None
     precision: str | None = None
     at_most: bool = False
+    at_least: bool = False
     occupancy: float | None = None
     between: tuple[str, ...] = ()
 
@@ -125,8 +127,8 @@ class Row:
     """All records of one name and label (see `Work.caption`).
 
     `time_ns` is None where no record has a valid time; `read` and `written`, in bytes, where what
-    one of them moves was not worked out, and `flops` where one has no formula. `at_most`: as in
-    `Work`, of any of them.
+    one of them moves was not worked out, and `flops` where one has no formula. `at_most` and
+    `at_least`: as in `Work`, of any of them.
     """
 
     name: str
@@ -138,6 +140,7 @@ class Row:
     written: int | None = None
     flops: int | None = None
     at_most: bool = False
+    at_least: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def _with(records: Records, found: Mapping[int, Work]) -> Records:
         if known is not None:
             work = replace(
                 work, read=known.read, written=known.written, flops=known.flops,
-                precision=known.precision, at_most=known.at_most,
+                precision=known.precision, at_most=known.at_most, at_least=known.at_least,
             )  # fmt: skip
         index.append(works.setdefault(work, len(works)))
     return replace(records, works=tuple(works), work=index)

@@ -15,7 +15,18 @@ from functools import partial
 from typing import Any
 
 from kernelcount.model import Phase, Place, Sync
-from kernelcount.paper import adapter, flops, host, origins, parts, reads, rules, waits, wrapper
+from kernelcount.paper import (
+    adapter,
+    flops,
+    host,
+    origins,
+    parts,
+    reads,
+    rules,
+    stages,
+    waits,
+    wrapper,
+)
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call, Log, call_of
 from kernelcount.paper.mode import op_of
@@ -308,8 +319,10 @@ def _with_bytes(calls: list[Call], traffic: Sequence[tuple[int, int]]) -> list[C
         return [_with_own_bytes(call, *next(parts)) if _runs(call) else call for call in calls]
     together = [replace(call, read=0, written=0, apart=False) for call in calls]
     if together:
+        # What library calls hand on inside of them is not among Inductor's reads and writes.
+        more = any(c.moves_more or c.cost.kernels + c.cost.copies > 1 for c in calls)
         total = (sum(read for read, _ in traffic), sum(written for _, written in traffic))
-        together[0] = replace(together[0], read=total[0], written=total[1])
+        together[0] = replace(together[0], read=total[0], written=total[1], moves_more=more)
     return together
 
 
@@ -348,9 +361,10 @@ def _launched(call: wrapper.Call, ops: _Ops) -> Call | None:
     if call.kind == "wait":
         return Call(call.name)
     if call.kind == "branch":
-        return Call(call.name, rules.Cost(0, exact=False), more_waits=True)
+        open_ = rules.Cost(0, exact=False)
+        return Call(call.name, open_, more_waits=True, moves_more=True)
     if call.kind == "unknown":
-        return Call(call.name, rules.Cost(0, exact=False), unknown=True)
+        return Call(call.name, rules.Cost(0, exact=False), unknown=True, moves_more=True)
     known = ops.next(call.name)
     if known is None:
         return named(call.name)
@@ -362,7 +376,9 @@ def named(name: str) -> Call:
     plain = wrapper.op_of(name)
     kind = reads.by_name(plain)
     waits = (Sync(kind, op=plain),) if kind else ()
-    return Call(name, rules.by_name(plain), waits=waits, more_waits=reads.is_open(plain))
+    cost, more_waits = rules.by_name(plain), reads.is_open(plain)
+    more = not stages.is_one_pass(plain, cost)
+    return Call(name, cost, waits=waits, more_waits=more_waits, moves_more=more)
 
 
 class _Ops:
@@ -387,13 +403,19 @@ class _Ops:
 
         None where no op bears its name: Inductor put another in its place.
         """
-        waiting = self._nodes.get(wrapper.op_of(written))
+        name = wrapper.op_of(written)
+        waiting = self._nodes.get(name)
+        # Inductor changes a copy of its own in place, where the graph has an op that makes one.
+        in_place = not waiting and name.endswith("_") and not name.endswith("__")
+        waiting = self._nodes.get(name.removesuffix("_")) if in_place else waiting
         if not waiting:
             return None
         node = waiting.pop(0)
         op = self._op_of(node)
         if op is None:
             return named(written)
+        if in_place:
+            op = replace(op, name=name, written=op.read[:1])
         if not _on_gpu(op):
             return Call(written)  # the host's own
         call = call_of(op, self._card, "cuda") or Call(written)
@@ -404,7 +426,7 @@ class _Ops:
         # With its operands padded, not even what was recorded of this shape holds.
         hanging = any(map(hangs, _values(node)))
         of = "of sizes that hang on values" if hanging else "of fixed sizes"
-        return replace(call, cost=rules.AT_LEAST_ONE, source=None, padded=of)
+        return replace(call, cost=rules.AT_LEAST_ONE, source=None, padded=of, moves_more=True)
 
     def _op_of(self, node: Any) -> rules.Op | None:
         """The op that a node calls, with fake tensors as large as those were that it was given.

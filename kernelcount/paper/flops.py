@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from math import prod
 from typing import Any
 
 from kernelcount.paper.cards import Card
+from kernelcount.paper.places import is_on
 from kernelcount.paper.rules import Op, argument
 
 Flops = tuple[str, int]
@@ -47,6 +49,8 @@ def precision(op: Op, card: Card) -> tuple[str, int]:
     if dtype.startswith("torch.float8"):
         return "fp8", 1
     name, factor = _PRECISIONS.get(dtype, (dtype.removeprefix("torch."), 1))
+    if op.name in _CONVOLUTIONS and _by_channel(op):
+        return ("f32" if name in ("bf16", "f16") else name), factor  # summed up as float32
     if name == "f32" and "tf32" in card.limits.tensor_cores and _in_tf32(op.name):
         return "tf32", factor
     return name, factor
@@ -61,12 +65,40 @@ def total(found: Iterable[Flops | None]) -> Counter[str]:
     return sums
 
 
+def _by_channel(op: Op) -> bool:
+    """Whether torch's own kernel convolves each channel by itself, in eager code.
+
+    It does without cuDNN and tensor cores: Convolution.cpp, is_depthwise and use_cudnn_depthwise;
+    cuda/DepthwiseConv2d.cu. cuDNN does where channels come last, and may for images of float16.
+    Compiled, Inductor may have put the channels last, and nobody knows here.
+    """
+    backward = op.name == "convolution_backward"
+    x, weight = (argument(op, i + backward, n) for i, n in enumerate(("input", "weight")))
+    groups = argument(op, 9 if backward else 8, "groups", 1)
+    transposed = argument(op, 7 if backward else 6, "transposed", False)
+    if transposed or groups in (None, 1) or x.dim() not in (4, 5) or not is_on(x):
+        return False
+    channels = int(x.shape[1])
+    by_channel = groups == channels and int(weight.shape[0]) % channels == 0
+    first = x.is_contiguous() and weight.is_contiguous()
+    perhaps = x.dim() == 4 and str(x.dtype) == "torch.float16"  # noqa: PLR2004 images
+    return by_channel and first and not perhaps
+
+
 def _formula(namespace: str, name: str) -> Callable[..., Any] | None:
     import torch
     from torch.utils.flop_counter import flop_registry
 
+    if (namespace, name) == ("aten", "_euclidean_dist"):
+        return _of_distances
     packet = getattr(getattr(torch.ops, namespace), name, None)
     return flop_registry.get(packet)  # type: ignore[no-any-return]
+
+
+def _of_distances(x: Any, y: Any, **_: Any) -> int:
+    """The product that distances are worked out by, its sides two longer: Distance.cpp."""
+    rows = prod(map(int, x.shape[:-1]))
+    return 2 * rows * int(y.shape[-2]) * (int(x.shape[-1]) + 2)
 
 
 def _results(op: Op) -> Any:

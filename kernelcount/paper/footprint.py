@@ -76,7 +76,7 @@ def footprint(start: int, steps: Iterable[tuple[int, int]]) -> Footprint:
 
 def distinct_bytes(tensor: Tensor) -> int:
     """Bytes of the elements of a tensor, each place in memory once."""
-    return _of(tensor).places
+    return of_tensor(tensor).places
 
 
 def bytes_together(tensors: Iterable[Tensor]) -> int:
@@ -89,11 +89,11 @@ def bytes_together(tensors: Iterable[Tensor]) -> int:
     by_memory: dict[int, list[Footprint]] = {}
     for tensor in given:
         if tensor.numel():
-            by_memory.setdefault(unique_id(tensor), []).append(_of(tensor))
+            by_memory.setdefault(unique_id(tensor), []).append(of_tensor(tensor))
     return sum(map(places_together, by_memory.values()))
 
 
-def _of(tensor: Tensor) -> Footprint:
+def of_tensor(tensor: Tensor) -> Footprint:
     """The bytes of a tensor in its memory."""
     size = int(tensor.element_size())
     steps = [(int(s) * size, int(n)) for n, s in zip(tensor.shape, tensor.stride(), strict=True)]

@@ -62,6 +62,11 @@ _NEEDS_TRITON = (
     "Inductor asks for Triton to compile this, as for a cumsum, and it is not installed: "
     "pip install triton (no GPU is needed)"
 )
+_ALL_ON_HOST = (
+    "it launches nothing, and no tensor that it reaches is on a GPU: what it computes it computes "
+    "on the CPU ({}); give it tensors on the GPU, and make there what it reaches, as by "
+    "device='cuda'"
+)
 # As Dynamo has it where an op fails in a trace.
 _GOT = re.compile(r"^ *Explanation: Dynamo failed .*: got (.*)", re.MULTILINE)
 
@@ -96,6 +101,8 @@ class PretendedGpu:
         self._traced: tuple[Place, ...] = ()
         self._unit, self._floor = 0, 0
         self._held = 0
+        self._on_host: tuple[str, ...] = ()
+        self._reaches_gpu = False
         self.syncs: tuple[Sync, ...] = ()
 
     def missing(self) -> str | None:
@@ -177,6 +184,7 @@ class PretendedGpu:
         """
         self._log.calls.clear()
         self._log.held = 0
+        self._log.on_host.clear()
         ends = bounds.Ends(given, reached)
         with self._log.opened():
             self._log.met = ends.met
@@ -190,7 +198,9 @@ class PretendedGpu:
             for doubt in self._scene.doubts:
                 self._log.note_open(doubt)
         self._held = self._log.held
-        self._unit, self._floor = ends.floor(result)
+        self._reaches_gpu = ends.any_on_gpu
+        self._on_host = tuple(n.removeprefix("aten::") for n in self._log.on_host)
+        self._unit, self._floor = ends.floor(result, blind=bool(self._scene.doubts))
         self._counted = list(self._log.calls)
         self._traced = tuple(self._compiler.traced)
 
@@ -229,6 +239,9 @@ class PretendedGpu:
         for reason in self._scene.refusals:
             raise NotMeasuredError(reason)
         calls, done = self._lowered(self._counted)
+        seen = any(c.cost.kernels or c.cost.copies or c.own or not c.cost.exact for c in calls)
+        if self._on_host and not (seen or self._reaches_gpu):
+            raise NotMeasuredError(_ALL_ON_HOST.format(", ".join(self._on_host)))
         self.syncs = tuple(wait for call in calls for wait in call.waits)
         paper = Paper(
             generated=sum(c.cost.kernels for c in calls if c.generated),
@@ -243,6 +256,7 @@ class PretendedGpu:
             flops=tuple(sorted(done.items())),
             tensor_cores=tuple(p for p in sorted(done) if p in self.card.limits.tensor_cores),
             own=tuple(_own(c) for c in calls if c.own),
+            moves_more=any(c.moves_more for c in calls),
         )
         notes = [*_notes(calls), *self.value_notes(), *self._told()]
         known = Provenance(_sources(calls), self._traced, origins.lacking())
@@ -303,6 +317,9 @@ class PretendedGpu:
                 "module is imported on paper: not heeded"
             )
             yield Note("late-environment", detail)
+        if self._on_host:
+            detail = f"some of it runs on the CPU, and is not counted: {', '.join(self._on_host)}"
+            yield Note("on-cpu", detail)
         for what in self._scene.told:
             yield Note("idle-card", f"the function asks {what}")
 
@@ -357,7 +374,7 @@ def _records(calls: Iterable[Call]) -> Records:
             read, written = moved
             work = Work(
                 call.name, activity, label, read=read, written=written,  # type: ignore[arg-type]
-                flops=flops, precision=precision,
+                flops=flops, precision=precision, at_least=call.moves_more,
             )  # fmt: skip
             index.append(works.setdefault(work, len(works)))
             moved, flops, precision = nothing, None, None

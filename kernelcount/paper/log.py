@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kernelcount.model import Source, Sync, SyncKind
-from kernelcount.paper import atlas, cards, flops, reads, rules, waits
+from kernelcount.paper import atlas, cards, flops, reads, rules, stages, waits
 from kernelcount.paper.flops import Flops
 from kernelcount.paper.places import STAND_IN, is_on
 from kernelcount.paper.rereads import again
@@ -36,7 +36,8 @@ class Call:
     `ops` of the user's code are what it computes, and `where` says when, and as a part of what.
     `waits`: the CPU waits in it for the GPU; of a graph, where it is called from. `more_waits`: it
     may wait more often than that. `padded`: how Inductor may pad its operands, by kernels of its
-    own that are not counted; empty where it does not.
+    own that are not counted; empty where it does not. `moves_more`: it moves more than `read` and
+    `written`, or may.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Call:
     more_waits: bool = False
     again: int = 0
     padded: str = ""
+    moves_more: bool = False
 
 
 # A call in Inductor's code, or an overload as torch writes it: namespace.op, namespace.op.overload.
@@ -76,6 +78,7 @@ class Log:
     `recorder` takes down what was called, and with what, where somebody wants to know. `held`: the
     most bytes that were seen to be held at once, where that is more than the card's memory, else 0.
     `met` is told of each op that runs, also of those that a graph is made of.
+    `on_host`: ops that the host does on its own tensors, in a call of which `met` is told.
     `keeps`: whether graphs are compiled so that they make what nobody uses, too.
     """
 
@@ -88,6 +91,7 @@ class Log:
         self.calls: list[Call] = []
         self.is_open = False
         self.held = 0
+        self.on_host: dict[str, None] = {}
         self._inside: list[Flops | None] | None = None
         self.sources = Sources()
 
@@ -145,15 +149,26 @@ class Log:
             most = cards.CARDS[self.card].memory
             self.held = max(self.held, values.held_beyond(most))
 
+    def note_host(self, name: str) -> None:
+        """Note that the host computes something in the call, by an op of this name."""
+        if self.met is not None:
+            self.on_host[name] = None
+
     def note_wait(self, kind: SyncKind, what: str) -> None:
         """Note a wait that no op makes, at the line of the user's that runs just now."""
         if self.is_open:
             self.calls.append(Call(what, waits=(waits.at(kind, what),)))
 
-    def note_open(self, what: str, *, waits: bool = True) -> None:
-        """Note what launches kernels that nobody counts here. `waits`: the CPU may wait in it."""
+    def note_open(self, what: str, *, waits: bool = True, beside: rules.Op | None = None) -> None:
+        """Note what launches kernels that nobody counts here. `waits`: the CPU may wait in it.
+
+        `beside`: an op that it is made of here, and of others on a GPU.
+        """
+        if self.met is not None and beside is not None:
+            self.met(beside)
         if self.is_open:
-            self.calls.append(Call(what, rules.Cost(0, exact=False), more_waits=waits))
+            open_ = rules.Cost(0, exact=False)
+            self.calls.append(Call(what, open_, more_waits=waits, moves_more=True))
             if self.recorder is not None:
                 self.recorder.beside[what] += 1
 
@@ -181,8 +196,12 @@ def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:
         out=[t for t in op.out if is_on(t, on_gpu)],
     )
     read, written = traffic(ours)
+    own = op.namespace not in rules.TORCHS_OWN
+    handed = (0, 0) if own else stages.handed_on(ours, cost)
+    inside = handed or (0, 0)
     done = flops.of(op, cards.CARDS[card])
     return Call(
-        f"{op.namespace}::{op.name}", cost, read, written, source=source, flops=done,
-        own=op.namespace not in rules.TORCHS_OWN, again=again(ours, cards.CARDS[card]),
+        f"{op.namespace}::{op.name}", cost, read + inside[0], written + inside[1],
+        source=source, flops=done, own=own, again=again(ours, cards.CARDS[card]),
+        moves_more=handed is None,
     )  # fmt: skip

@@ -99,6 +99,7 @@ class _Run:
         if not self._is_ours():
             if adapter.is_mutable(self.func):
                 self.values.keep(self._changed())
+            self._note_host()
             return self.func(*self.args, **self.kwargs)
         refuse_layouts(self.given)
         self._refuse_what_cannot_run()
@@ -112,10 +113,14 @@ class _Run:
             # Only what needs values says that it cannot do without them; the rest is the user's.
             if not isinstance(error, NotImplementedError) and "meta" not in str(error).lower():
                 raise
-            if self.log.recorder is not None:
-                self.log.recorder.read()
-            read = True
-            result = self.values.ask(self.func, self.args, self.kwargs, self._changed())
+            if self._only_changes(error):
+                result = None
+                self.values.follow(self.func, self.args, self.kwargs, None, self._changed())
+            else:
+                if self.log.recorder is not None:
+                    self.log.recorder.read()
+                read = True
+                result = self.values.ask(self.func, self.args, self.kwargs, self._changed())
         else:
             refuse_layouts(leaves(result))
             if not self.func.is_view:
@@ -123,11 +128,22 @@ class _Run:
         if self.log.recorder is not None:
             self.log.recorder.op(self.func, self.args, self.kwargs, result)
         if (gradient := adapter.backward_node()) in _BY_VALUES:
-            self.log.note_open(str(gradient))
+            self.log.note_open(str(gradient), beside=self.op(result))
         else:
             self.log.note_op(_as_on_gpu(self.op(result), gradient), read=read)
         self.log.note_held(self.values)
         return result
+
+    def _note_host(self) -> None:
+        """An op on the host's tensors; not one on numbers alone, which have no dimensions."""
+        name = self.func.name().partition(".")[0]
+        if any(t.dim() and t.numel() for t in self.given) and effect(name) != "nothing":
+            self.log.note_host(name)
+
+    def _only_changes(self, error: Exception) -> bool:
+        """Whether all that an op lacks here is shapes to work out, for it gives nothing."""
+        lacks = isinstance(error, NotImplementedError)
+        return lacks and adapter.is_mutable(self.func) and not adapter.gives_something(self.func)
 
     def _refuse_what_cannot_run(self) -> None:
         """Tensors without memory do not mind what a GPU's kernels refuse."""
@@ -187,11 +203,16 @@ def op_of(func: Any, args: Any, kwargs: dict[str, Any], written: list[Any]) -> r
 
 
 def _changed(func: Any, args: Any, kwargs: dict[str, Any]) -> list[Any]:
-    """The arguments that the op's schema says it writes."""
+    """The arguments that the op writes: its schema says which, and more than that at times."""
+    # An optimizer's op writes gradients where it takes them back to their scale: grad_scale_ptr in
+    # ATen/native/cuda/fused_adam_utils.cuh, FusedSgdKernel.cu and FusedAdagradKernel.cu there.
+    fused = func.name().startswith("aten::_fused_ada") or "_fused_sgd" in func.name()
+    unscaled = fused and kwargs.get("grad_scale") is None
     return [
         t
         for argument, value in _bound(func, args, kwargs)
         if argument.alias_info is not None and argument.alias_info.is_write
+        if not (unscaled and argument.name == "grads")
         for t in leaves(value)
         if _is_tensor(t)
     ]

@@ -69,14 +69,15 @@ _INT32 = 2**31 - 1
 # that a fill resets; cuda/SoftMax.cu, TensorFactories.cu, RangeFactories.cu, FillKernel.cu,
 # Distributions.cu, Dropout.cu, Indexing.cu (index_select), IndexKernel.cu, ScatterGatherKernel.cu,
 # TensorTransformations.cu (flip, roll), Loss.cu, NLLLoss2d.cu, DilatedMaxPool2d.cu,
-# AveragePool2d.cu, UpSample*.cu there: one each.
+# AveragePool2d.cu, UpSample*.cu, ActivationLogSigmoidKernel.cu there: one each.
 _ONE = frozenset(
     {
         "_log_softmax", "_log_softmax_backward_data", "_softmax", "_softmax_backward_data",
         "all", "amax", "amin", "aminmax", "any", "arange", "argmax", "argmin", "avg_pool2d",
         "bernoulli", "bernoulli_", "exponential_", "fill", "fill_", "flip", "full", "full_like",
         "gather", "glu", "index_add_", "index_select", "linalg_vector_norm",
-        "linspace", "logspace", "masked_fill_", "max", "max_pool2d_with_indices", "mean", "min",
+        "linspace", "log_sigmoid_backward", "log_sigmoid_forward", "logspace", "masked_fill_",
+        "max", "max_pool2d_with_indices", "mean", "min",
         "nansum", "native_dropout", "native_dropout_backward", "new_full", "new_ones",
         "new_zeros", "nll_loss_forward", "norm", "normal_", "ones", "ones_like", "prod", "rand",
         "rand_like", "randint", "randint_like", "randn", "randn_like", "random_", "repeat",
@@ -103,25 +104,25 @@ _CAT_MOST = 64  # inputs in one launch, cuda/Shape.cu: CAT_ARRAY_BATCH_SIZE is 1
 
 def cost(op: Op, on_gpu: str = STAND_IN) -> Cost:
     """What this call launches. `on_gpu`: the torch device that plays the GPU."""
+    return _in_32_bits(at_any_size(op, on_gpu), op)
+
+
+def at_any_size(op: Op, on_gpu: str = STAND_IN) -> Cost:
+    """The same, were its operands within what 32 bits can address."""
     if op.namespace == "prim" or not (op.written or op.read):
         return NOTHING
     if op.name in COPIES:
-        known = _copy(op, on_gpu)
-    elif _is_empty(op):
+        return _copy(op, on_gpu)
+    if _is_empty(op):
         return NOTHING
-    elif op.name in _SPECIAL:
-        known = _SPECIAL[op.name](op)
-    elif op.name.startswith("_foreach_"):
-        known = _foreach(op)
-    elif effect(f"{op.namespace}::{op.name}") == "nothing" or _only_aliases(op):
+    if op.name in _SPECIAL or op.name.startswith("_foreach_"):
+        return _SPECIAL.get(op.name, _foreach)(op)
+    if effect(f"{op.namespace}::{op.name}") == "nothing" or _only_aliases(op):
         return NOTHING
-    elif op.namespace not in TORCHS_OWN:
+    if op.namespace not in TORCHS_OWN:
         return Cost(0, exact=False)  # somebody's own op: it may do anything
-    elif op.name in _ONE or (op.pointwise and op.name not in _NOT_SIMPLY_POINTWISE):
-        known = ONE
-    else:
-        known = AT_LEAST_ONE
-    return _in_32_bits(known, op)
+    alone = op.name in _ONE or (op.pointwise and op.name not in _NOT_SIMPLY_POINTWISE)
+    return ONE if alone else AT_LEAST_ONE
 
 
 def by_name(name: str) -> Cost:
@@ -407,7 +408,8 @@ def _foreach(op: Op) -> Cost:
 
 def _loss(op: Op) -> Cost:
     reduction = op.args[2] if len(op.args) > 2 else op.kwargs.get("reduction", 1)  # noqa: PLR2004
-    return Cost(_LOSSES[op.name] if reduction else 1)
+    absolute = op.name == "smooth_l1_loss" and argument(op, 3, "beta", 1.0) == 0  # by sub and abs
+    return Cost((_LOSSES[op.name] if reduction else 1) + absolute)
 
 
 def _power(op: Op) -> Cost:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,13 @@ from kernelcount.paper.steps import leaves
 if TYPE_CHECKING:
     from torch import Tensor
 
-# They do not look at what they are given first. To a product that is added to something times 0,
-# that is nothing (LinearAlgebra.cpp, cuda/Blas.cpp: where beta is 0).
+# They do not look at what they are given first, in place or not. To a product that is added to
+# something times 0, that is nothing (LinearAlgebra.cpp, cuda/Blas.cpp: where beta is 0).
 _WRITE_ONLY = frozenset(
     {"_foreach_copy_", "_foreach_zero_", "bernoulli_", "cauchy_", "copy_", "exponential_", "fill_",
      "geometric_", "log_normal_", "normal_", "random_", "uniform_", "zero_"}
 )  # fmt: skip
+_NEW_OF = frozenset({"fill", "zero", "copy", "uniform", "exponential", "geometric"})
 _ADDED_TO = frozenset({"_addmm_activation", "addbmm", "addmm", "addmv", "addr", "baddbmm"})
 
 
@@ -31,7 +32,7 @@ def traffic(op: Op) -> tuple[int, int]:
     name = op.name.removesuffix("_")
     if name in _PUTS and op.read and op.written:
         return _put(op, name)
-    written = bytes_together(op.written)
+    written = bytes_together(given_back(op))
     if op.name.endswith("_like") or op.name.startswith("new_"):
         return 0, written
     read = looked_at(op)
@@ -42,11 +43,57 @@ def traffic(op: Op) -> tuple[int, int]:
     return bytes_together(read), written
 
 
+# Gradients that ask of what was given how large it was, and of no element: paths below
+# aten/src/ATen/native/cuda. AveragePool2d.cu, AveragePool3d.cu, DilatedMaxPool2d.cu,
+# DilatedMaxPool3d.cu, AdaptiveAveragePooling.cu, AdaptiveAveragePooling3d.cu,
+# AdaptiveMaxPooling2d.cu, AdaptiveMaxPooling3d.cu, FractionalMaxPool2d.cu, FractionalMaxPool3d.cu,
+# ReflectionPad.cu, ReplicationPadding.cu.
+_OF_SHAPES = frozenset(
+    {"_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward",
+     "adaptive_max_pool2d_backward", "adaptive_max_pool3d_backward", "avg_pool2d_backward",
+     "avg_pool3d_backward", "fractional_max_pool2d_backward", "fractional_max_pool3d_backward",
+     "max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward",
+     *(f"{kind}_pad{n}d_backward" for kind in ("reflection", "replication") for n in (1, 2, 3))}
+)  # fmt: skip
+
+
+def _unseen(op: Op) -> Iterator[Any]:
+    """Arguments of whose elements the op looks at none, although they are no results."""
+    name = op.name.removesuffix("_")
+    times_zero = name in _ADDED_TO and argument(op, 3, "beta", 1) == 0
+    drawn = name == "bernoulli" and isinstance(argument(op, 1, "p"), float)
+    if op.name in _WRITE_ONLY or name in _NEW_OF or times_zero or drawn:
+        yield op.args[0]
+    elif name in _OF_SHAPES:
+        yield argument(op, 1, "self")
+    elif name == "convolution_backward":  # each gradient is of the other operand: Convolution.cpp
+        of_input, of_weight, _ = argument(op, 10, "output_mask")
+        yield from () if of_weight else (argument(op, 1, "input"),)
+        yield from () if of_input else (argument(op, 2, "weight"),)
+    elif name == "native_layer_norm_backward":  # the bias is asked for, or not
+        yield argument(op, 6, "bias")
+    elif name == "log_sigmoid_backward":  # the CPU's buffer: cuda/ActivationLogSigmoidKernel.cu
+        yield argument(op, 2, "buffer")
+
+
+def given_back(op: Op) -> list[Tensor]:
+    """What the op writes on a GPU, of all that it gives.
+
+    Its log-sigmoid has no buffer (cuda/Activation.cpp, log_sigmoid_forward_cuda: it is empty), and
+    attention by cuDNN gives the sums of its rows where it is asked to (cudnn/MHA.cpp).
+    """
+    if op.name == "log_sigmoid_forward":
+        return list(op.written[:1])
+    unasked = op.name == "_scaled_dot_product_cudnn_attention" and not argument(
+        op, 4, "compute_log_sumexp"
+    )
+    return [t for i, t in enumerate(op.written) if not (unasked and i == 1)]
+
+
 def looked_at(op: Op) -> list[Tensor]:
     """The operands whose elements count, in order."""
-    times_zero = op.name.removesuffix("_") in _ADDED_TO and argument(op, 3, "beta", 1) == 0
     read = list(op.read)
-    for tensor in leaves(op.args[0]) if op.name in _WRITE_ONLY or times_zero else ():
+    for tensor in leaves(list(_unseen(op))):
         _leave_out(tensor, read)
     read.reverse()  # one that is given as `out` may be an operand before
     for tensor in op.out:
@@ -59,6 +106,22 @@ def _leave_out(tensor: Any, read: list[Tensor]) -> None:
     place = next((i for i, t in enumerate(read) if t is tensor), None)
     if place is not None:
         del read[place]
+
+
+def in_part(op: Op) -> tuple[Tensor, int, int] | None:
+    """An operand of which the op touches a part, and bytes of it read and written at most.
+
+    None where it touches all of each. It is one of those that are `looked_at`.
+    """
+    name = op.name.removesuffix("_")
+    read = looked_at(op)
+    if name in _TAKES and read:
+        place, part = _TAKES[name](op)
+        return (read[place], part, 0) if place < len(read) else None
+    if name in _PUTS and op.name.endswith("_") and op.read and op.written:
+        of_all = _put(op, name)[1]
+        return read[0], of_all if _adds(op, name) else 0, of_all
+    return None
 
 
 def _selected(op: Op) -> tuple[int, int]:
@@ -95,9 +158,11 @@ _TAKES: dict[str, Callable[[Op], tuple[int, int]]] = {
 # They write a part of an array; not in place, into a copy. Those that add read it before.
 _PUTS = frozenset(
     {"index_put", "_index_put_impl", "scatter", "scatter_add", "scatter_reduce", "index_add",
-     "index_copy", "index_fill"}
+     "index_copy", "index_fill", "index_reduce", "put"}
 )  # fmt: skip
-_ADDS = frozenset({"scatter_add", "scatter_reduce", "index_add"})
+_ADDS = frozenset({"scatter_add", "scatter_reduce", "index_add", "index_reduce"})
+_ACCUMULATE = frozenset({"index_put", "_index_put_impl", "put"})
+"""Those that add where they are asked to."""
 
 
 def _put(op: Op, name: str) -> tuple[int, int]:
@@ -105,7 +170,7 @@ def _put(op: Op, name: str) -> tuple[int, int]:
     target, *others = looked_at(op)
     whole, size = distinct_bytes(target), int(target.element_size())
     part = min(_indexed(op, name) * size, whole)
-    adds = name in _ADDS or bool(name.endswith(("put", "impl")) and argument(op, 3, "accumulate"))
+    adds = _adds(op, name)
     # Of what is put, no more elements than there are places.
     source = others[-1:] if name in ("scatter", "scatter_add", "scatter_reduce") else []
     read = bytes_together(others[: len(others) - len(source)])
@@ -116,10 +181,17 @@ def _put(op: Op, name: str) -> tuple[int, int]:
     return copied + (part if adds else 0), whole + part
 
 
+def _adds(op: Op, name: str) -> bool:
+    """Whether it reads the elements that it writes."""
+    return name in _ADDS or bool(name in _ACCUMULATE and argument(op, 3, "accumulate"))
+
+
 def _indexed(op: Op, name: str) -> int:
     """To how many elements of the array an op's indices lead; for a mask, all of them."""
     target = op.read[0]
-    if name.endswith(("put", "impl")):
+    if name == "put":
+        return int(argument(op, 1, "index").numel())
+    if name in _ACCUMULATE:
         return _places(target, argument(op, 1, "indices"))
     index: Tensor = argument(op, 2, "index")
     count = int(index.numel())

@@ -62,7 +62,7 @@ def _line(command: str, f: Figures, size: int | None) -> list[str]:
         "basis": f.basis,
         "at_least": _truth(f.paper.at_least if f.paper else None),
         "generated": f.paper.generated if f.paper else f.generated,
-        "transfers": f.modelled.transfers if f.modelled else None,
+        "transfers": f.modelled.transfers if f.modelled and not f.modelled.moves_more else None,
         "paper_kernels": f.beside.kernels if f.beside else None,
         "speedup": f.speed.ratio if f.speed else None,
         "speed_verdict": f.speed.verdict if f.speed else None,

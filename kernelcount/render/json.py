@@ -295,8 +295,8 @@ def _on_paper(f: Figures) -> dict[str, Any]:
         nothing = dict.fromkeys(("bytes", "transfers", "flops", "tensor_cores"))
         return {**nothing, "paper": _beside(f.beside)}
     moved = {
-        "bytes": _bytes(worked_out.read, worked_out.written, at_most=worked_out.at_most),
-        "transfers": worked_out.transfers,
+        "bytes": _bytes(worked_out.read, worked_out.written, paper.bytes_basis(worked_out)),
+        "transfers": None if paper.bytes_basis(worked_out) == "unknown" else worked_out.transfers,
         "flops": dict(worked_out.flops),
         "tensor_cores": list(worked_out.tensor_cores),
     }
@@ -335,11 +335,14 @@ def _moved(row: Row) -> dict[str, Any] | None:
     """Show the bytes of all executions; null where they were not worked out."""
     if row.read is None or row.written is None:
         return None
-    return _bytes(row.read, row.written, at_most=row.at_most)
+    basis = "at most" if row.at_most else "at least" if row.at_least else "modelled"
+    return _bytes(row.read, row.written, basis)
 
 
-def _bytes(read: int, written: int, *, at_most: bool) -> dict[str, Any]:
-    return {"read": read, "written": written, "basis": "at most" if at_most else "modelled"}
+def _bytes(read: int, written: int, basis: str) -> dict[str, Any] | None:
+    if basis == "unknown":
+        return None
+    return {"read": read, "written": written, "basis": basis}
 
 
 def _lists(f: Figures) -> dict[str, Any]:

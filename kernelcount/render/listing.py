@@ -118,7 +118,7 @@ def figure_of(row: Row, entry: Figures) -> str:
         return duration(row.time_ns)
     if row.read is None or row.written is None:
         return "unknown"
-    return transfers((row.read + row.written) / entry.paper.unit)
+    return f"{_bound(row)}{transfers((row.read + row.written) / entry.paper.unit)}"
 
 
 def devices(tallies: Mapping[str, DeviceTally]) -> list[Line]:
@@ -174,7 +174,12 @@ def _rate(row: Row) -> str:
     if row.read is None or row.written is None or not row.time_ns:
         return ""
     moved = row.read + row.written
-    return f"{'≤ ' if row.at_most else ''}{memory_rate(moved / row.time_ns * 1e9)}" if moved else ""
+    return f"{_bound(row)}{memory_rate(moved / row.time_ns * 1e9)}" if moved else ""
+
+
+def _bound(row: Row) -> str:
+    """What stands before the bytes of a row, where they are a bound."""
+    return "≤ " if row.at_most else "≥ " if row.at_least else ""
 
 
 def _times(row: Row) -> str:

@@ -11,6 +11,8 @@ from kernelcount.render.wording import clean, duration, plural, transfers
 TRANSFER = "A transfer is the largest array, read or written once."
 """The word, explained."""
 
+NO_KERNEL = "No kernel"
+
 _NAMED = 4  # differences named before the rest is left out
 
 
@@ -23,7 +25,7 @@ def compared(base: Figures, other: Figures) -> str:
         said = f"{name} would launch {_kernels(other)}, {first} {_number(base)}"
         return f"{said}; it would {moved}." if moved else f"{said}."
     if before == after == 0:
-        return f"No kernel: neither {first} nor {name} would launch any."
+        return f"{NO_KERNEL}: neither {first} nor {name} would launch any."
     if before == after:
         said = f"{name} would launch as many kernels as {first}, {after}"
     elif after < before:
@@ -88,9 +90,46 @@ def closing(environment: Environment | None) -> str:
 
 
 def floor(entries: Sequence[Figures]) -> int | None:
-    """Bytes that must be moved: no more than the best variant moves, be it on paper alone."""
-    papers = [p for p in map(ends_of, entries) if p and p.unit]
-    return min((min(p.floor, p.read + p.written) for p in papers), default=None)
+    """Bytes that must be moved: no more than the best variant moves, be it on paper alone.
+
+    Of the first entry's function; of any, where nothing is known of that.
+    """
+    own = [e for e in entries if _function(e) == _function(entries[0])]
+    return min((_least_of(p) for p in _papers(own) or _papers(entries)), default=None)
+
+
+def proven_floor(entry: Figures, entries: Sequence[Figures]) -> int | None:
+    """The same for the function of `entry`; None where a variant of it moves less than is reckoned.
+
+    Another function may have other ends, and its least is its own.
+    """
+    own = _papers([e for e in entries if _function(e) == _function(entry)])
+    if not own or any(_least_of(p) < p.floor for p in own):
+        return None
+    return min(p.floor for p in own)
+
+
+def _papers(entries: Sequence[Figures]) -> list[Paper]:
+    return [p for p in map(ends_of, entries) if p and p.unit]
+
+
+def _least_of(paper: Paper) -> int:
+    """The floor, or what is moved, where it is less and known."""
+    moved = paper.read + paper.written
+    return paper.floor if paper.moves_more else min(paper.floor, moved)
+
+
+def bytes_basis(found: Paper) -> str:
+    """What its bytes are: unknown where some are an upper bound, and some a lower."""
+    if found.at_most:
+        return "unknown" if found.moves_more else "at most"
+    return "at least" if found.moves_more else "modelled"
+
+
+def _function(entry: Figures) -> str:
+    """The other function that a variant is; empty for the one that is asked about."""
+    kind = entry.name.partition(":")[0]
+    return "" if kind in ("eager", "compile") else entry.name
 
 
 def unit(entries: Sequence[Figures]) -> int | None:
@@ -142,25 +181,36 @@ def moves(base: Figures, other: Figures, verb: str) -> str:
     one, two = base.modelled, other.modelled
     if not (one and two and one.unit and two.unit and (one.transfers or two.transfers)):
         return ""
-    before, after = (_transfers(e, ".3g", "at most ") for e in (base, other))
-    noun = "transfer" if after == "1" else "transfers"
-    is_least = two.read + two.written == floor([base, other])
+    noun = "transfer" if _transfers(other, ".3g") == "1" else "transfers"
+    before, after = (_transfers(e, ".3g", ("at most ", "at least ")) for e in (base, other))
+    if not two.bytes_known or not one.bytes_known:
+        said = f"{verb} {after} array {noun}"
+        return said if after == before else f"{said}, {clean(base.name)} {before}"
+    is_least = two.read + two.written == proven_floor(other, [base, other])
     least = ", which is the least possible" if is_least else ""
     if _transfers(base) == _transfers(other):
         return f"{verb} as many array transfers, {after}{least}"
     return f"{verb} {after} array {noun} instead of {before}{least}"
 
 
-def _transfers(entry: Figures, form: str = "", at_most: str = "≤ ") -> str:
-    """The array transfers, as rows have them; `at_most` stands before what is an upper bound."""
-    value = entry.modelled.transfers if entry.modelled else None
-    bound = at_most if entry.modelled and entry.modelled.at_most else ""
-    if value is None:
+_BOUNDS = ("≤ ", "≥ ")
+
+
+def _transfers(entry: Figures, form: str = "", bounds: tuple[str, str] = _BOUNDS) -> str:
+    """The array transfers, as rows have them; `bounds` stand before an upper and a lower bound."""
+    found = entry.modelled
+    value = found.transfers if found else None
+    if found is None or value is None or (basis := bytes_basis(found)) == "unknown":
         return "unknown"
+    bound = dict(zip(("at most", "at least"), bounds, strict=True)).get(basis, "")
     return bound + (format(value, form) if form else transfers(value))
 
 
 def _least(entries: Sequence[Figures]) -> str:
-    least = floor(entries)
+    """The least possible, by function where it differs; empty where a variant moves less."""
+    named = {_function(e): proven_floor(e, entries) for e in entries if ends_of(e)}
     whole = unit(entries)
-    return f"least possible {transfers(least / whole)}" if least is not None and whole else ""
+    if not whole or not named or None in named.values():
+        return ""
+    shown = dict.fromkeys(transfers(least / whole) for least in named.values() if least is not None)
+    return f"least possible {' or '.join(shown)}"

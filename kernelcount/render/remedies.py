@@ -56,9 +56,9 @@ def closing(entries: Sequence[Figures]) -> str:
         return ""  # what comes next depends on it
     plain = [name for name in helped if not name.startswith(_COMPILES)]
     said = [_PLAIN if plain else _COMPILED if helped else _NEITHER]
-    least = paper.floor(entries)
-    moved = [(e.name, e.modelled) for e in entries if e.modelled and not e.modelled.at_least]
-    if done := next((n for n, m in moved if least and m.read + m.written <= least), None):
+    known = [(e, m) for e in entries if (m := e.modelled) and m.bytes_known and not m.at_least]
+    least = ((e.name, m.read + m.written, paper.proven_floor(e, entries)) for e, m in known)
+    if done := next((name for name, moved, floor in least if floor and moved == floor), None):
         said.append(f"{clean(done)} moves no byte too many: only smaller arrays would move fewer.")
     return " ".join(said)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kernelcount.model import Crossing, Crossover, Report, Run
-from kernelcount.render import answer
+from kernelcount.render import answer, paper
 from kernelcount.render.answer import Statement, answer_run
 from kernelcount.render.figures import Figures, Line, change, compared, figures_of, side_by_side
 from kernelcount.render.wording import about, amount, clean, duration, joined, prose
@@ -167,7 +167,10 @@ def _at_sizes(runs: Sized) -> Iterator[Statement]:
             where = "every size" if len(at) == len(runs) else named(at)
             said.setdefault((where, statement.loud), []).append(statement.text)
     for (where, loud), texts in said.items():
-        yield Statement(f"At {where}: {' '.join(texts)}", loud=loud)
+        said_so = " ".join(texts)
+        if said_so.startswith(paper.NO_KERNEL):  # a sentence goes on behind a colon
+            said_so = said_so[0].lower() + said_so[1:]
+        yield Statement(f"At {where}: {said_so}", loud=loud)
 
 
 def _untimed(entries: Sequence[Figures]) -> list[Figures]:

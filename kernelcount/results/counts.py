@@ -263,6 +263,8 @@ class Count(Result):
             self._unknown(what, unmodelled(self.figures))
         if modelled is not None and modelled.at_most:
             self._unknown(what, "ops of your own may leave out some of what they are given")
+        if modelled is not None and modelled.moves_more:
+            self._unknown(what, rules.MOVES_MORE)
 
     def _unknown(self, what: str, why: str) -> NoReturn:
         raise NotMeasuredError(f"{self.name}: {what} not known: {why}")

@@ -113,3 +113,31 @@ def test_a_gradient_that_nobody_asks_for_costs_nothing(wanted):
     each = 2 * 2 * 8 * 8 * 4 * 3 * 3 * 3
     op = Op("convolution_backward", "aten", args, {}, [grad, x, w], given)
     assert flops.of(op, H200) == ("tf32", each * sum(wanted))
+
+
+def convolved(x, weight, groups):
+    args = (x, weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], groups)
+    return Op("convolution", "aten", args, {}, [x, weight], [x])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_channel_by_itself_is_convolved_by_torchs_own_kernel_without_tensor_cores(dtype):
+    import torch
+
+    def empty(*shape):
+        return torch.empty(shape, device="meta", dtype=getattr(torch, dtype))
+
+    x, own, shared = empty(8, 64, 56, 56), empty(64, 1, 3, 3), empty(64, 64, 3, 3)
+    assert flops.precision(convolved(x, own, 64), H200) == ("f32", 1)
+    on_cores = {"float32": "tf32", "bfloat16": "bf16"}[dtype]
+    assert flops.precision(convolved(x, shared, 1), H200) == (on_cores, 1)
+    last = x.to(memory_format=torch.channels_last)
+    assert flops.precision(convolved(last, own, 64), H200) == (on_cores, 1)
+
+
+def test_distances_are_a_product_in_eager_code_as_in_compiled():
+    import torch
+
+    x, y = torch.empty(1000, 64, device="meta"), torch.empty(800, 64, device="meta")
+    op = Op("_euclidean_dist", "aten", (x, y), {}, [x, y], [torch.empty(1000, 800, device="meta")])
+    assert flops.of(op, H200) == ("f32", 2 * 1000 * 800 * 66)

@@ -4,6 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from kernelcount import runners
+from kernelcount.model import Job
 from kernelcount.paper.footprint import distinct_bytes
 from kernelcount.paper.gpu import of_card
 from kernelcount.paper.rules import Op
@@ -205,3 +207,149 @@ def test_the_gradient_of_rms_norm_reads_the_root_that_is_kept_of_each_row():
     assert (backward.read, backward.written) == (2 * 1024 + 256, 1024)
     made = torch.ops.aten._fused_rms_norm.default(torch.ones(64, 4), [4], None, None)
     assert [t.numel() for t in made] == [256, 64]
+
+
+OF_SHAPES = {
+    "avg_pool2d_backward": lambda x: F.avg_pool2d(x, 2),
+    "max_pool2d_with_indices_backward": lambda x: F.max_pool2d(x, 2),
+    "_adaptive_avg_pool2d_backward": lambda x: F.adaptive_avg_pool2d(x, 7),
+    "adaptive_max_pool2d_backward": lambda x: F.adaptive_max_pool2d(x, 8),
+    "fractional_max_pool2d_backward": lambda x: F.fractional_max_pool2d(x, 2, 8),
+    "reflection_pad2d_backward": lambda x: F.pad(x, (1, 1, 1, 1), "reflect"),
+    "replication_pad2d_backward": lambda x: F.pad(x, (1, 1, 1, 1), "replicate"),
+    "avg_pool3d_backward": lambda x: F.avg_pool3d(x, 2),
+    "max_pool3d_with_indices_backward": lambda x: F.max_pool3d(x, 2),
+    "_adaptive_avg_pool3d_backward": lambda x: F.adaptive_avg_pool3d(x, 3),
+    "adaptive_max_pool3d_backward": lambda x: F.adaptive_max_pool3d(x, 3),
+    "replication_pad3d_backward": lambda x: F.pad(x, (1,) * 6, "replicate"),
+    "reflection_pad3d_backward": lambda x: F.pad(x, (1,) * 6, "reflect"),
+}
+
+
+def backward_of(function, *shape, dtype=torch.float32):
+    """The calls of a function of one array and of its gradient, by name."""
+    gpu = of_card(None)
+    with gpu.prepare():
+        x = torch.empty(shape, device="cuda", requires_grad=True, dtype=dtype)
+        gpu.run(lambda: function(x).sum().backward(), [x])
+        return {call.name.removeprefix("aten::"): call for call in gpu.noted}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", OF_SHAPES)
+def test_a_gradient_that_asks_how_large_its_input_was_does_not_read_it(name):
+    shape = (2, 8, 16, 16, 16) if "3d" in name else (8, 8, 64, 64)
+    call = backward_of(lambda x: OF_SHAPES[name](x) * 2, *shape)[name]
+    given = torch.empty(shape, device="meta", requires_grad=True)
+    result = OF_SHAPES[name](given)
+    kept = result.numel() * (12 if "max" in name else 4)  # with indices, of eight bytes each
+    assert call.read == kept
+    assert call.written == given.numel() * 4
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_gradient_does_not_read_what_only_says_whether_there_is_one():
+    w, b = (torch.empty(64, device="meta", requires_grad=True) for _ in range(2))
+    calls = backward_of(lambda x: F.layer_norm(x, (64,), w, b), 100, 64)
+    rows = 100 * 64 * 4
+    assert calls["native_layer_norm_backward"].read == 4 + rows + 2 * 400 + 256
+    weight = torch.empty(8, 3, 3, 3, device="meta", requires_grad=True)
+    first = backward_of(lambda x: F.conv2d(x.detach(), weight), 2, 3, 10, 10)
+    assert first["convolution_backward"].read == 4 * (1 + 2 * 3 * 100)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_log_of_a_sigmoid_has_no_buffer_on_a_gpu():
+    calls = backward_of(F.logsigmoid, 64, 64)
+    forward, backward = calls["log_sigmoid_forward"], calls["log_sigmoid_backward"]
+    assert (forward.read, forward.written) == (16_384, 16_384)
+    assert (backward.read, backward.written) == (16_384 + 4, 16_384)
+    assert not forward.moves_more
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_attention_gives_the_sums_of_its_rows_where_a_gradient_needs_them():
+    def attended(x):
+        return F.scaled_dot_product_attention(x, x, x)
+
+    name = "_scaled_dot_product_cudnn_attention"
+    kept = backward_of(attended, 2, 8, 128, 64, dtype=torch.bfloat16)[name]
+    whole, sums = 2 * 8 * 128 * 64 * 2, 2 * 8 * 128 * 4
+    assert kept.written == pytest.approx(whole + sums, abs=16)
+    alone = backward_of(
+        lambda x: attended(x.detach()) * x, 2, 8, 128, 64, dtype=torch.bfloat16
+    )[name]  # fmt: skip
+    assert alone.written == pytest.approx(whole, abs=16)
+
+
+OPTIMIZERS = {
+    "SGD": ({}, 2, 1),
+    "SGD with momentum": ({"momentum": 0.9}, 3, 2),
+    "AdamW": ({}, 4, 3),
+    "AdamW with amsgrad": ({"amsgrad": True}, 5, 4),
+    "Adagrad": ({}, 3, 2),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_fused_optimizer_reads_gradients_and_does_not_write_them(name):
+    given, read, written = OPTIMIZERS[name]
+    gpu = of_card(None)
+    with gpu.prepare():
+        weight = torch.nn.Parameter(torch.empty(512, 512, device="cuda"))
+        weight.grad = torch.empty(512, 512, device="cuda")
+        make = getattr(torch.optim, name.partition(" ")[0])
+        optimizer = make([weight], lr=0.1, fused=True, **given)
+        optimizer.step()
+        gpu.run(optimizer.step, [weight])
+        (call,) = [c for c in gpu.noted if "_fused_" in c.name]
+    whole = 512 * 512 * 4
+    assert (call.read, call.written) == pytest.approx((read * whole, written * whole), abs=8)
+    assert not call.moves_more
+    assert not call.more_waits
+    assert gpu.values.asked is None
+
+
+def test_a_fused_optimizer_writes_gradients_that_it_takes_back_to_their_scale():
+    from kernelcount.paper.mode import op_of
+
+    tensors = [torch.empty(8, device="meta") for _ in range(2)]
+    given = ([tensors[0]], [tensors[1]], [])
+    options = {"weight_decay": 0.0, "momentum": 0.0, "lr": 0.1, "dampening": 0.0,
+               "nesterov": False, "maximize": False, "is_first_step": True}  # fmt: skip
+    op = torch.ops.aten._fused_sgd_.default
+    assert op_of(op, given, options, []).written == tensors[:1]
+    scaled = {**options, "grad_scale": torch.empty(1, device="meta")}
+    assert op_of(op, given, scaled, []).written == tensors
+
+
+def test_what_is_put_at_places_of_the_whole_array_is_written_there_and_nowhere_else(table):
+    places, values = whole_numbers(10), torch.empty(10, device="meta")
+    given = [table, places, values]
+    assert traffic(op("put_", tuple(given), given, [table])) == (80 + 40, 40)
+    assert traffic(op("put_", (*given, True), given, [table])) == (80 + 80, 40)
+    rows, source = whole_numbers(8), torch.empty(8, 16, device="meta")
+    reduced = (table, 0, rows, source, "amax")
+    given = [table, rows, source]
+    assert traffic(op("index_reduce_", reduced, given, [table])) == (64 + 2 * 512, 512)
+
+
+IN_PLACE = """
+import torch
+def make_inputs(n, device):
+    x, index = torch.randn(1000, 1000, device=device), torch.zeros(1000, 10, device=device).long()
+    return x, index, torch.randn(1000, 10, device=device)
+def largest(x, index, values):
+    return x.scatter_reduce_(1, index, values, "amax")
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("variant", ["eager", "compile"])
+def test_a_library_call_in_place_writes_no_more_in_compiled_code_than_in_eager(target, variant):
+    job = Job(f"{target(IN_PLACE)}:largest", device="paper", variants=(variant,))
+    (outcome,) = runners.in_process(job, lambda _: None).outcomes.values()
+    (row,) = [r for r in outcome.rows() if "scatter_reduce_." in f"{r.name}." and r.label]
+    assert (row.read, row.written) == (160_000, 40_000)
+    assert row.at_least

@@ -84,7 +84,7 @@ def test_in_full_the_ops_stand_below_each_other_with_their_whole_names():
 
 
 def test_transfers_that_a_tenth_would_make_none_of_are_less_than_a_tenth():
-    few = compiled(read=ARRAY // 200, written=ARRAY // 250)
+    few = compiled(read=ARRAY // 200, written=ARRAY // 250, floor=9 * ARRAY // 1000)
     shown = render(report(eager(), few), format="table")
     assert "make 0.009 array transfers\ninstead of 5, which is the least possible" in shown
     assert "  transfers      5.0      <0.1   least possible <0.1\n" in shown
@@ -261,3 +261,43 @@ def test_markdown_and_csv_have_the_transfers_too():
     )
     lines = render(as_measured(), format="csv").splitlines()
     assert lines[1].endswith(",measured,,5.0,2,,,,,,,")
+
+
+def test_bytes_that_are_a_lower_bound_say_so_and_are_not_told_as_a_difference():
+    capture = eager(moves_more=True)
+    add, relu = (replace(w, read=ARRAY, written=ARRAY) for w in capture.records.works)
+    works = (add, replace(relu, at_least=True))
+    bound = replace(capture, records=replace(capture.records, works=works))
+    shown = render(report(bound, compiled()), format="table")
+    assert "make 3 array transfers, eager at least 5." in " ".join(shown.split())
+    assert "transfers ≥ 5.0 3.0 least possible 3.0" in " ".join(shown.split())
+    other = render(report(compiled(), bound), format="table")
+    assert "least possible 3.0" in other
+    assert "instead of 3" not in other.partition("array")[2]
+    entries = json.loads(render(report(bound), format="json"))["variants"]
+    assert entries[0]["bytes"]["basis"] == "at least"
+    assert entries[0]["transfers"] == 5.0
+    assert [r["bytes"]["basis"] for r in entries[0]["rows"]] == ["modelled", "at least"]
+    assert render(report(bound), format="csv").splitlines()[1].count(",5.0,") == 0
+
+
+def test_bytes_bounded_from_both_sides_are_unknown():
+    both = eager(moves_more=True, own=(Work("mine::op", "kernel", at_most=True),))
+    assert "  transfers   unknown" in render(report(both), format="table")
+    (entry,) = json.loads(render(report(both), format="json"))["variants"]
+    assert entry["bytes"] is None
+    assert entry["transfers"] is None
+
+
+def test_nothing_is_the_least_possible_where_a_variant_moves_less_than_is_reckoned():
+    less = compiled(read=ARRAY, written=ARRAY)
+    assert "least possible" not in render(report(eager(), less), format="table")
+
+
+def test_another_function_has_a_least_of_its_own():
+    other = replace(compiled(floor=2 * ARRAY, read=ARRAY), name="fast.py:add_relu")
+    shown = render(report(eager(read=2 * ARRAY, written=ARRAY), other), format="table")
+    assert "least possible 3.0 or 2.0\n" in shown
+    document = json.loads(render(report(eager(), other), format="json"))
+    assert document["floor"]["transfers"] == 3.0
+    assert "2 array transfers instead of 3, which is the least possible" in shown.replace("\n", " ")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kernelcount.model import Beside, Note, Numerics, Unmeasured
+from kernelcount.model import Beside, Note, Numerics, Records, Unmeasured
 from kernelcount.render import render
 from kernelcount.render.layout import cells
 from kernelcount.render.wording import about, amount, joined
@@ -553,3 +553,15 @@ def test_sizes_are_as_a_person_writes_them_and_never_rounded():
     assert [joined(w) for w in (["a"], ["a", "b"], ["a", "b", "c"])] == [
         "a", "a and b", "a, b and c"
     ]  # fmt: skip
+
+
+def test_a_sentence_goes_on_in_small_letters_behind_the_sizes_that_it_is_about():
+    def nothing(capture):
+        return replace(capture, records=Records())
+
+    runs = (
+        sweeps.Run((nothing(test_paper.eager()), nothing(test_paper.compiled())), n)
+        for n in (100, 10**4)
+    )
+    shown = render(sweeps.report(*runs, environment=test_paper.H200), format="table")
+    assert "At every size: no kernel: neither eager nor compile would launch any." in shown
