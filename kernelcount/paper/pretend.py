@@ -1,8 +1,9 @@
 """What the user's code sees of a GPU that is not there.
 
 ``device="cuda"``, ``.to("cuda")``, ``.cuda()`` and ``torch.cuda.is_available()`` work, and a tensor
-on the stand-in says that it is on ``cuda:0``. PyTorch's own code is told the truth: it asks a
-tensor for its device in order to work with it.
+on the stand-in says that it is on ``cuda:0``, also to PyTorch's own code that acts for the user.
+What makes ops and traces of it is told the truth: it asks a tensor for its device in order to work
+with it.
 """
 
 from __future__ import annotations
@@ -22,17 +23,39 @@ from kernelcount.paper.scene import Scene
 from kernelcount.paper.steps import mapped
 from kernelcount.paper.waits import Pinned
 
-# These parts of torch act for the user: to them a tensor on the stand-in is on the GPU.
-_FOR_THE_USER = (
-    "torch.nn",
-    "torch.optim",
-    "torch.utils.checkpoint",
-    "torch.distributions",
-    "torch._higher_order_ops.associative_scan",
+# What must know that there is no memory: what compiles, traces and takes ops apart, what makes the
+# results of ops on shapes, what copies and keeps tensors, and our keeping of the user's state. All
+# other code, also of torch's own (nn, optim, amp, testing, checkpoints), acts for the user: to it a
+# tensor on the stand-in is on the GPU, or it would go another way, as TensorLikePair.compare in
+# torch/testing/_comparison.py does, which compares nothing of tensors on "meta".
+_TOLD_THE_TRUTH = (
+    "torch._custom_op",
+    "torch._decomp",
+    "torch._dispatch",
+    "torch._dynamo",
+    "torch._export",
+    "torch._functorch",
+    "torch._guards",
+    "torch._inductor",
+    "torch._library",
+    "torch._meta_registrations",
+    "torch._ops",
+    "torch._prims",
+    "torch._refs",
+    "torch._subclasses",
+    "torch._tensor",
+    "torch._utils",
+    "torch.export",
+    "torch.fx",
+    "torch.library",
+    "torch.multiprocessing",
+    "torch.onnx",
+    "torch.serialization",
+    "torch.storage",
+    "torch.utils._device",
+    "torch.utils._python_dispatch",
+    "kernelcount.state",
 )
-
-# What keeps the user's state must know that there is no memory to keep.
-_TOLD_THE_TRUTH = ("torch.", "kernelcount.state")
 
 
 class AGpu:
@@ -169,7 +192,7 @@ def _tensor_methods(pinned: Pinned) -> dict[str, Any]:
         return to(self, STAND_IN, non_blocking=non_blocking, **kwargs)
 
     def device(self: Any) -> Any:
-        """Tensor.device: the GPU for the stand-in, but for torch's own code."""
+        """Tensor.device: the GPU for the stand-in, but for code that must know."""
         real = device_of(self)
         return torch.device("cuda:0") if real.type == STAND_IN and _is_users() else real
 
@@ -255,9 +278,9 @@ def _putting() -> Callable[..., None]:
 
 
 def _is_users() -> bool:
-    """Whether the code that asks, two frames up, is the user's."""
-    name = sys._getframe(2).f_globals.get("__name__", "")
-    return not name.startswith(_TOLD_THE_TRUTH) or name.startswith(_FOR_THE_USER)
+    """Whether the code that asks, two frames up, is the user's or acts for the user."""
+    name = str(sys._getframe(2).f_globals.get("__name__", ""))
+    return not name.startswith(_TOLD_THE_TRUTH)
 
 
 def _representation(notice: Callable[[str], None]) -> Callable[..., str]:
