@@ -14,7 +14,7 @@ from itertools import count
 from math import ceil, floor, prod
 from typing import Any
 
-from kernelcount.paper.boxes import Box, box, reached
+from kernelcount.paper.footprint import Footprint, footprint, places_together
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Access:
     """
 
     name: str
-    where: Box | None
+    where: Footprint | None
     most: int
     index: str = ""
 
@@ -73,6 +73,32 @@ class _Loops:
         reaching = {v: ranges[v] for v in self.variables(index)}
         if all(low < high for low, high in ranges.values()):
             self.found.append((kind, _access(name, index, reaching)))
+
+    def loaded(self, name: str, index: Any) -> _Value:
+        """Note a load; what comes of it."""
+        self.note("load", name, index)
+        index = _expression(index)
+        return _Value(self.variables(index), source=f"{name}[{index}]")
+
+    def under(self, mask: _Value, body: Callable[[], _Value]) -> _Value:
+        """What a part of the loops gives that runs where a mask holds."""
+        self.masks.append(mask.limits)
+        result = body()
+        self.masks.pop()
+        return _Value(result.variables | mask.variables)
+
+    def looked_up(self, value: _Value) -> Any:
+        """A value as a part of an index.
+
+        What was loaded at one place has one name; the rest stays apart, in other loops too.
+        """
+        symbol = _expression(value.source or f"computed{next(_numbers)}")
+        self.indirect[symbol] = value.variables
+        return symbol
+
+    def searched(self, name: str) -> None:
+        """Note loads of an array that may lead anywhere in it."""
+        self.found.append(("load", Access(name, None, _size(name))))
 
     def variables(self, index: Any) -> frozenset[Any]:
         """The variables of the loops that an index depends on."""
@@ -133,12 +159,12 @@ def _access(name: str, index: Any, ranges: Ranges) -> Access:
     if plain is not None:
         start, factors = plain
         start += sum(by * ranges[v][0] for v, by in factors.items())
-        where = box(start, ((by, ranges[v][1] - ranges[v][0]) for v, by in factors.items()))
-        return Access(name, where, where.count)
+        where = footprint(start, ((by, ranges[v][1] - ranges[v][0]) for v, by in factors.items()))
+        return Access(name, where, where.places)
     span = _span(index, ranges)
     if span is not None and span[1] - span[0] < most:
-        where = box(span[0], [(1, span[1] - span[0] + 1)])
-        return Access(name, where, where.count)
+        where = footprint(span[0], [(1, span[1] - span[0] + 1)])
+        return Access(name, where, where.places)
     return Access(name, None, most, f"{index} {sorted(map(str, ranges.items()))}")
 
 
@@ -196,12 +222,10 @@ def _handler(loops: _Loops) -> Any:
             return _result(loops, name, args)
 
         def load(self, name: str, index: Any) -> Any:
-            loops.note("load", name, index)
-            index = _expression(index)
-            return _Value(loops.variables(index), source=f"{name}[{index}]")
+            return loops.loaded(name, index)
 
         def load_seed(self, name: str, offset: Any) -> Any:
-            return self.load(name, offset)
+            return loops.loaded(name, offset)
 
         def store(self, name: str, index: Any, value: Any, mode: Any = None) -> None:  # noqa: ARG002
             if mode == "atomic_add":
@@ -212,20 +236,14 @@ def _handler(loops: _Loops) -> Any:
             loops.note("store", name, index)
 
         def masked(self, mask: Any, body: Any, other: Any) -> Any:  # noqa: ARG002
-            loops.masks.append(mask.limits)
-            result = body()
-            loops.masks.pop()
-            return _Value(result.variables | mask.variables)
+            return loops.under(mask, body)
 
         def indirect_indexing(self, value: Any, *_: Any, **__: Any) -> Any:
-            # By one name what is looked up at one place; the rest apart, in other loops too.
-            symbol = _expression(value.source or f"computed{next(_numbers)}")
-            loops.indirect[symbol] = value.variables
-            return symbol
+            return loops.looked_up(value)
 
         def bucketize(self, values: Any, boundaries: Any, *_: Any, **given: Any) -> Any:
             for searched in filter(None, (boundaries, given.get("sorter"))):
-                loops.found.append(("load", Access(searched[0], None, _size(searched[0]))))
+                loops.searched(searched[0])
             return _Value(values.variables)
 
     return Follower()
@@ -264,7 +282,7 @@ def _bytes(accesses: Mapping[str, Iterable[Access]]) -> int:
     for name, all_of_it in accesses.items():
         known = [one.where for one in all_of_it if one.where is not None]
         other = {one.index: one.most for one in all_of_it if one.where is None}
-        elements = min(reached(known) + sum(other.values()), _size(name))
+        elements = min(places_together(known) + sum(other.values()), _size(name))
         total += elements * int(V.graph.get_dtype(name).itemsize)
     return total
 

@@ -17,7 +17,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
 from types import FrameType, SimpleNamespace
@@ -254,6 +254,12 @@ def negated(tensor: Any) -> Any:
     import torch
 
     return torch._neg_view(tensor)
+
+
+def name_of(op: Any) -> tuple[str, str]:
+    """The namespace of an op, and its name without overload."""
+    namespace, _, name = op.name().partition(".")[0].partition("::")
+    return namespace, name
 
 
 def is_op(value: Any) -> bool:
@@ -520,10 +526,35 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.node import map_aggregate
 
-    dispatch, specialize = FakeTensorMode.dispatch, TensorVariable.specialize
-    aten = torch.ops.aten
+    specialize, run_node = TensorVariable.specialize, torch._dynamo.utils.run_node
+
+    def run(tracer: Any, node: Any, args: Any, kwargs: Any, module: Any) -> Any:
+        args, kwargs = map_aggregate(args, _with_index), map_aggregate(kwargs, _with_index)
+        if node.op == "call_method" and node.target == "cuda":
+            return args[0].to("cuda:0")
+        return run_node(tracer, node, args, kwargs, module)
+
+    def as_cuda(value: Any) -> dict[str, Any]:
+        props: dict[str, Any] = specialize(value)
+        if props["device"].type == "meta":
+            props["device"] = torch.device("cuda:0")
+        return props
+
+    with (
+        mock.patch.object(torch._dynamo.utils, "run_node", run),
+        mock.patch.object(FakeTensorMode, "dispatch", _dispatched_to(stand_in)),
+        mock.patch.object(TensorVariable, "specialize", staticmethod(as_cuda)),
+    ):
+        yield
+
+
+def _dispatched_to(stand_in: Callable[[], str]) -> Callable[..., Any]:
+    """FakeTensorMode.dispatch, with `stand_in()` for the GPU."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    dispatch, aten = FakeTensorMode.dispatch, torch.ops.aten
     indexing = (aten.index.Tensor, aten.index_put.default, aten.index_put_.default)
-    run_node = torch._dynamo.utils.run_node
 
     def on_stand_in(value: Any) -> Any:
         cuda = isinstance(value, torch.device) and value.type == "cuda"
@@ -540,24 +571,7 @@ def gpu_in_traces(stand_in: Callable[[], str]) -> Iterator[None]:
             args = (args[0], [faked(self, index) for index in args[1]], *args[2:])
         return dispatch(self, func, types, args, kwargs)
 
-    def run(tracer: Any, node: Any, args: Any, kwargs: Any, module: Any) -> Any:
-        args, kwargs = map_aggregate(args, _with_index), map_aggregate(kwargs, _with_index)
-        if node.op == "call_method" and node.target == "cuda":
-            return args[0].to("cuda:0")
-        return run_node(tracer, node, args, kwargs, module)
-
-    def as_cuda(value: Any) -> dict[str, Any]:
-        props: dict[str, Any] = specialize(value)
-        if props["device"].type == "meta":
-            props["device"] = torch.device("cuda:0")
-        return props
-
-    with (
-        mock.patch.object(torch._dynamo.utils, "run_node", run),
-        mock.patch.object(FakeTensorMode, "dispatch", traced),
-        mock.patch.object(TensorVariable, "specialize", staticmethod(as_cuda)),
-    ):
-        yield
+    return traced
 
 
 @contextmanager
@@ -881,49 +895,60 @@ def _true_elements(tensor: Any) -> Any:
 @contextmanager
 def believed_in(card: cards.Card) -> Iterator[None]:
     """Let Inductor believe that `card` and Triton are there."""
+    from torch._inductor.runtime.hints import DeviceProperties
+
+    with ExitStack() as stack:
+        for patch in (*_told_of(card), *_without_a_guard()):
+            stack.enter_context(patch)
+        stack.callback(DeviceProperties.create.cache_clear)
+        DeviceProperties.create.cache_clear()
+        yield
+
+
+def _told_of(card: cards.Card) -> Iterator[AbstractContextManager[Any]]:
+    """What answers Inductor's questions for the card, Triton and cuDNN."""
     import torch
-    import torch._inductor.inductor_prims as prims
     import torch.utils._triton as triton
     from torch._dynamo.device_interface import CudaInterface
     from torch._inductor import scheduler
-    from torch._inductor.fx_passes import reinplace
-    from torch._inductor.runtime.hints import DeviceProperties
 
     properties = cards.device_properties(card)
     stock = torch._C._conv_determine_backend_memory_format
-    scatter = reinplace._generalized_scatter
-    in_place = replace(reinplace.inplaceable_ops[scatter], inplace_op=_scatter_of_shapes)
 
     def layout(x: Any, weight: Any, backend: Any) -> Any:
         return _cudnn_layout(x, weight) if x.device.type == "cuda" else stock(x, weight, backend)
 
     swap = mock.patch.object
-    with ExitStack() as stack:
-        for patch in (
-            swap(torch.cuda, "get_device_properties", lambda *_: properties),
-            swap(torch.cuda, "get_device_capability", lambda *_: card.capability),
-            swap(CudaInterface, "get_device_properties", staticmethod(lambda *_: properties)),
-            swap(CudaInterface, "is_bf16_supported", staticmethod(lambda *_, **__: True)),
-            swap(triton, "triton_hash_with_backend", lambda: "on paper"),
-            swap(scheduler, "has_triton", lambda *_: True),
-            # Called as methods they have a device guard for CUDA, which a CPU build has not.
-            swap(torch.Tensor, "__invert__", torch.Tensor.bitwise_not),
-            swap(torch.Tensor, "nonzero", _true_elements),
-            swap(torch.Tensor, "__getitem__", _picked(torch.Tensor.__getitem__)),
-            swap(torch.Tensor, "copy_", _written_over),
-            swap(
-                prims.lookup_seed,
-                "prim_meta_impl",
-                lambda seeds, _: torch._prims.TensorMeta(seeds.new_empty(())),
-            ),
-            swap(torch._C, "_conv_determine_backend_memory_format", layout),
-            swap(reinplace, "_inplace_generalized_scatter", _scatter_of_shapes),
-            mock.patch.dict(reinplace.inplaceable_ops, {scatter: in_place}),
-        ):
-            stack.enter_context(patch)
-        stack.callback(DeviceProperties.create.cache_clear)
-        DeviceProperties.create.cache_clear()
-        yield
+    yield swap(torch.cuda, "get_device_properties", lambda *_: properties)
+    yield swap(torch.cuda, "get_device_capability", lambda *_: card.capability)
+    yield swap(CudaInterface, "get_device_properties", staticmethod(lambda *_: properties))
+    yield swap(CudaInterface, "is_bf16_supported", staticmethod(lambda *_, **__: True))
+    yield swap(triton, "triton_hash_with_backend", lambda: "on paper")
+    yield swap(scheduler, "has_triton", lambda *_: True)
+    yield swap(torch._C, "_conv_determine_backend_memory_format", layout)
+
+
+def _without_a_guard() -> Iterator[AbstractContextManager[Any]]:
+    """What stands for ops that would ask for a CUDA device, which a CPU build has not."""
+    import torch
+    import torch._inductor.inductor_prims as prims
+    from torch._inductor.fx_passes import reinplace
+
+    scatter = reinplace._generalized_scatter
+    in_place = replace(reinplace.inplaceable_ops[scatter], inplace_op=_scatter_of_shapes)
+
+    def seed(seeds: Any, _: Any) -> Any:
+        return torch._prims.TensorMeta(seeds.new_empty(()))
+
+    swap = mock.patch.object
+    # Called as methods they have a device guard for CUDA.
+    yield swap(torch.Tensor, "__invert__", torch.Tensor.bitwise_not)
+    yield swap(torch.Tensor, "nonzero", _true_elements)
+    yield swap(torch.Tensor, "__getitem__", _picked(torch.Tensor.__getitem__))
+    yield swap(torch.Tensor, "copy_", _written_over)
+    yield swap(prims.lookup_seed, "prim_meta_impl", seed)
+    yield swap(reinplace, "_inplace_generalized_scatter", _scatter_of_shapes)
+    yield mock.patch.dict(reinplace.inplaceable_ops, {scatter: in_place})
 
 
 def _picked(stock: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

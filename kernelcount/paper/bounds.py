@@ -9,8 +9,8 @@ from typing import Any
 from kernelcount.paper import rules
 from kernelcount.paper.adapter import unique_id
 from kernelcount.paper.cards import Card
+from kernelcount.paper.footprint import bytes_together, distinct_bytes
 from kernelcount.paper.log import Call
-from kernelcount.paper.overlap import bytes_together, distinct_bytes
 from kernelcount.paper.places import is_on
 from kernelcount.paper.steps import leaves
 from kernelcount.paper.traffic import looked_at

@@ -85,22 +85,24 @@ def _is_last(dim: Any, x: Any) -> bool:
     return bool(x.dim()) and dim in (-1, x.dim() - 1)
 
 
+def _in_rows(x: Any) -> tuple[int, int]:
+    """Rows along the last dimension, and their length."""
+    length = int(x.shape[-1])
+    return int(x.numel()) // length, length
+
+
 def _rows(op: Op) -> tuple[int, ...] | None:
     """Rows along the last dimension, and their length."""
     x = op.read[0]
     # sort.stable has `dim` as a keyword, sort after the array.
-    if not _is_last(argument(op, 1, "dim", -1), x):
-        return None
-    length = int(x.shape[-1])
-    return int(x.numel()) // length, length
+    return _in_rows(x) if _is_last(argument(op, 1, "dim", -1), x) else None
 
 
 def _largest(op: Op) -> tuple[int, ...] | None:
     """Rows along the last dimension, their length, and k; sorted."""
     x, k = op.read[0], argument(op, 1, "k", 0)
     whole = _is_last(argument(op, 2, "dim", -1), x) and argument(op, 4, "sorted", True)
-    length = int(x.shape[-1]) if x.dim() else 0
-    return (int(x.numel()) // length, length, int(k)) if whole and k <= length else None
+    return (*_in_rows(x), int(k)) if whole and k <= x.shape[-1] else None
 
 
 def _one_row(op: Op) -> tuple[int, ...] | None:
@@ -126,9 +128,7 @@ def _masked(op: Op) -> tuple[int, ...] | None:
 def _logsumexp(op: Op) -> tuple[int, ...] | None:
     """Rows along the last dimension, and their length."""
     x, dims = op.read[0], argument(op, 1, "dim", ())
-    length = int(x.shape[-1]) if x.dim() else 0
-    alone = len(dims) == 1 and _is_last(dims[0], x)
-    return (int(x.numel()) // length, length) if alone else None
+    return _in_rows(x) if len(dims) == 1 and _is_last(dims[0], x) else None
 
 
 def _normed(op: Op) -> tuple[int, ...] | None:
@@ -136,8 +136,7 @@ def _normed(op: Op) -> tuple[int, ...] | None:
     if len(op.read) != _NORMED[op.name] or not all(op.args[-1]):
         return None
     x, shape = op.read[1], op.args[2]
-    length = int(x.shape[-1]) if x.dim() else 0
-    return (int(x.numel()) // length, length) if len(shape) == 1 and length else None
+    return _in_rows(x) if len(shape) == 1 and x.dim() else None
 
 
 _NORMED = {"native_layer_norm_backward": 6, "_fused_rms_norm_backward": 4}
@@ -208,35 +207,42 @@ _DIMENSIONS: tuple[Range, ...] = ((1, 1), (2, 4))
 _COUNTS: tuple[Range, ...] = ((16, 1024), (1 << 16, _LARGE))
 
 
-def _all() -> Iterator[Class]:
-    lengths = ("rows", "length")
+_LENGTHS, _SIZED = ("rows", "length"), ("dimensions", "elements")
+
+
+def _of_rows() -> Iterator[Class]:
     for rows, length in _SORTS:
-        yield Class("sort", lengths, _rows, (rows, length), _SORT)
+        yield Class("sort", _LENGTHS, _rows, (rows, length), _SORT)
     for rows, several, most in _MULTIBLOCK:
         for length in ((_K[1], several - 1), (several, most)):
-            yield Class("topk", (*lengths, "k"), _largest, (rows, length, _K), _TOPK)
+            yield Class("topk", (*_LENGTHS, "k"), _largest, (rows, length, _K), _TOPK)
+    for rows, length in (((1, 8192), (2, 8192)), ((1, 64), (8193, 1 << 19))):
+        source = "ReduceOps.cpp, logsumexp_out_impl: nine ops of one kernel each"
+        yield Class("logsumexp", _LENGTHS, _logsumexp, (rows, length), source)
+
+
+def _of_elements() -> Iterator[Class]:
     for name in ("cumsum", "cumprod"):
         source = "cuda/ScanUtils.cuh, scan_dim: one row is left to CUB"
         yield Class(name, ("elements",), _one_row, ((2, _LARGE),), source)
-    sized = ("dimensions", "elements")
     for dimensions, count in product(_DIMENSIONS, _COUNTS):
-        yield Class("nonzero", sized, _elements, (dimensions, count), _NONZERO)
+        yield Class("nonzero", _SIZED, _elements, (dimensions, count), _NONZERO)
         for name in ("index", "masked_select"):
             source = f"TensorAdvancedIndexing.cpp, {_NONZERO}"
-            yield Class(name, sized, _masked, (dimensions, count), source)
+            yield Class(name, _SIZED, _masked, (dimensions, count), source)
     for name, source in (
         ("_unique2", "cuda/Unique.cu, cuda/UniqueCub.cu: a sort, then CUB"),
         ("median", f"cuda/Sorting.cpp: a sort of all elements, {_SORT}"),
     ):
         for count in ((16, 1024), (_TILE, _LARGE)):
-            yield Class(name, sized, _elements, ((1, 4), count), source)
-    for rows, length in (((1, 8192), (2, 8192)), ((1, 64), (8193, 1 << 19))):
-        source = "ReduceOps.cpp, logsumexp_out_impl: nine ops of one kernel each"
-        yield Class("logsumexp", lengths, _logsumexp, (rows, length), source)
+            yield Class(name, _SIZED, _elements, ((1, 4), count), source)
+
+
+def _of_gradients() -> Iterator[Class]:
     # Beyond 64 * 1024 rows the gradients of weight and bias may take a sum more.
     for name in _NORMED:
         source = "cuda/layer_norm_kernel.cu, LaunchGammaBetaBackwardCUDAKernel"
-        yield Class(name, lengths, _normed, ((1, 16_384), (64, 8192)), source)
+        yield Class(name, _LENGTHS, _normed, ((1, 16_384), (64, 8192)), source)
     source = "cuda/NLLLoss.cu: all is zeroed, then a kernel"
     yield Class("nll_loss_backward", ("rows", "classes"), _loss, ((2, 4096), (2, 1 << 16)), source)
     source = "cuda/DilatedMaxPool2d.cu: all is zeroed, then a kernel"
@@ -256,7 +262,7 @@ def _all() -> Iterator[Class]:
     )
 
 
-CLASSES: tuple[Class, ...] = tuple(_all())
+CLASSES: tuple[Class, ...] = (*_of_rows(), *_of_elements(), *_of_gradients())
 BY_OP: dict[str, tuple[Class, ...]] = {
     name: tuple(c for c in CLASSES if c.op == name) for name in {c.op for c in CLASSES}
 }

@@ -337,7 +337,7 @@ def _launched(call: wrapper.Call, ops: _Ops) -> Call | None:
 
 def named(name: str) -> Call:
     """A library call of which nothing but the name is known: ``aten.nonzero.default``."""
-    plain = name.split(".")[1]
+    plain = wrapper.op_of(name)
     kind = reads.by_name(plain)
     waits = (Sync(kind, op=plain),) if kind else ()
     return Call(name, rules.by_name(plain), waits=waits, more_waits=reads.is_open(plain))
@@ -351,8 +351,7 @@ class _Ops:
         self._nodes: dict[str, list[Any]] = {}
         for node in module.graph.nodes:
             if node.op == "call_function" and adapter.is_op(node.target):
-                name = node.target.name().partition(".")[0].partition("::")[2]
-                self._nodes.setdefault(name, []).append(node)
+                self._nodes.setdefault(adapter.name_of(node.target)[1], []).append(node)
 
     def all(self) -> Iterator[rules.Op]:
         """Those on the GPU that nobody has taken yet."""
@@ -366,8 +365,7 @@ class _Ops:
 
         None where no op bears its name: Inductor put another in its place.
         """
-        parts = written.split(".")
-        waiting = self._nodes.get(parts[1] if len(parts) > 1 else written)
+        waiting = self._nodes.get(wrapper.op_of(written))
         if not waiting:
             return None
         op = _op_of(waiting.pop(0))

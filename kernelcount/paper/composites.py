@@ -195,6 +195,25 @@ class _Call:
         return adapter.decomposed(self.op, mapped(self.args, filled), mapped(self.kwargs, filled))
 
 
+def _gradients(
+    call: _Call, given: Sequence[Any], grads: Sequence[Any], log: Log
+) -> tuple[list[Any], Counter[str]]:
+    """Gradients of what a call is given, from those of its results; and operations by precision.
+
+    None where there is none, or is none wanted.
+    """
+    import torch
+
+    with log.opened(to=False), torch.enable_grad():
+        results = list(leaves(call.made_of(given)))
+        pairs = [(r, g) for r, g in zip(results, grads, strict=True) if g is not None]
+        inputs = [t for t in given if t.requires_grad]
+        ends = [r for r, _ in pairs], inputs, [g for _, g in pairs]
+        with log.summed() as done:
+            made = iter(torch.autograd.grad(*ends, allow_unused=True))
+    return [next(made) if t.requires_grad else None for t in given], done
+
+
 class _Whole:
     """A composite op as the ops that CUDA runs for it: what it is made of elsewhere goes unnoted.
 
@@ -234,21 +253,11 @@ class _Whole:
             @torch.compiler.disable  # type: ignore[untyped-decorator]
             def backward(ctx: Any, *grads: Any) -> Any:
                 """Gradients of the tensors that it was given."""
-                wanted = ctx.needs_input_grad[1:]
-                given = [
-                    t.detach().requires_grad_(w)
-                    for t, w in zip(ctx.saved_tensors, wanted, strict=True)
-                ]
-                with log.opened(to=False), torch.enable_grad():
-                    results = list(leaves(ctx.call.made_of(given)))
-                    pairs = [p for p in zip(results, grads, strict=True) if p[1] is not None]
-                    inputs = [t for t in given if t.requires_grad]
-                    ends = [r for r, _ in pairs], inputs, [g for _, g in pairs]
-                    with log.summed() as done:
-                        made = iter(torch.autograd.grad(*ends, allow_unused=True))
-                found = [next(made) if w else None for w in wanted]
-                read = [*(g for _, g in pairs), *given, *ctx.kept]
-                note(backward, (), read, found, done)
+                wanted = zip(ctx.saved_tensors, ctx.needs_input_grad[1:], strict=True)
+                given = [t.detach().requires_grad_(w) for t, w in wanted]
+                found, done = _gradients(ctx.call, given, grads, log)
+                known = [g for g in grads if g is not None]
+                note(backward, (), [*known, *given, *ctx.kept], found, done)
                 return None, *found
 
         self._function = Function

@@ -81,19 +81,6 @@ def _truth_for_torch(name: str, answer: Function) -> Function:
 def answers(card: Card, scene: Scene) -> dict[str, Function]:
     """By name in torch: what torch.compile traces as it does torch's own function of the name."""
 
-    def idle(value: Any) -> Function:
-        def asked(*_: Any, **__: Any) -> Any:
-            scene.told.setdefault(_IDLE)
-            return value
-
-        return asked
-
-    def constant(value: Any) -> Function:
-        def answered(*_: Any, **__: Any) -> Any:
-            return value
-
-        return answered
-
     def manual_seed(seed: int) -> None:
         if scene.values is not None:
             scene.values.seed(int(seed))
@@ -102,28 +89,45 @@ def answers(card: Card, scene: Scene) -> dict[str, Function]:
     def nvtx_range(*_: Any, **__: Any) -> Iterator[None]:
         yield
 
-    rows: dict[str, Function] = {name: constant(None) for name in _DO_NOTHING}
-    rows |= {name: idle(0) for name in _IN_USE}
-    rows |= {
+    # A function for each name: each is traced as another one of torch's.
+    return {
+        **{name: _constant(None) for name in _DO_NOTHING},
+        **{name: _idle(0, scene) for name in _IN_USE},
         "cuda.random.manual_seed": manual_seed,
         "cuda.random.manual_seed_all": manual_seed,
-        "cuda.device_count": constant(1),
-        "cuda.get_device_name": constant(full_name(card)),
-        "cuda.get_device_capability": constant(card.capability),
-        "cuda._exchange_device": constant(0),
-        "cuda._maybe_exchange_device": constant(0),
-        "cuda.can_device_access_peer": constant(False),
-        "cuda.memory.mem_get_info": idle((card.memory, card.memory)),
-        "cuda.memory.memory_stats": idle({}),
-        "cuda.memory.memory_summary": idle(""),
-        "cuda.graphs.is_current_stream_capturing": constant(False),
+        "cuda.device_count": _constant(1),
+        "cuda.get_device_name": _constant(full_name(card)),
+        "cuda.get_device_capability": _constant(card.capability),
+        "cuda._exchange_device": _constant(0),
+        "cuda._maybe_exchange_device": _constant(0),
+        "cuda.can_device_access_peer": _constant(False),
+        "cuda.memory.mem_get_info": _idle((card.memory, card.memory), scene),
+        "cuda.memory.memory_stats": _idle({}, scene),
+        "cuda.memory.memory_summary": _idle("", scene),
+        "cuda.graphs.is_current_stream_capturing": _constant(False),
         "cuda.nvtx.range": nvtx_range,
-        "cuda.nvtx.range_push": constant(0),
-        "cuda.nvtx.range_pop": constant(0),
-        "cuda.nvtx.range_start": constant(0),
-        "accelerator.device_count": constant(1),
+        "cuda.nvtx.range_push": _constant(0),
+        "cuda.nvtx.range_pop": _constant(0),
+        "cuda.nvtx.range_start": _constant(0),
+        "accelerator.device_count": _constant(1),
     }
-    return rows
+
+
+def _constant(value: Any) -> Function:
+    def answered(*_: Any, **__: Any) -> Any:
+        return value
+
+    return answered
+
+
+def _idle(value: Any, scene: Scene) -> Function:
+    """What is so of a card with nothing on it, and a note that somebody asked."""
+
+    def asked(*_: Any, **__: Any) -> Any:
+        scene.told.setdefault(_IDLE)
+        return value
+
+    return asked
 
 
 _DO_NOTHING = (

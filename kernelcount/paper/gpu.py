@@ -43,7 +43,7 @@ from kernelcount.paper import (
 )
 from kernelcount.paper.cards import Card
 from kernelcount.paper.compiled import Compiler
-from kernelcount.paper.log import Call, Log
+from kernelcount.paper.log import Call, Log, plain_name
 from kernelcount.paper.mode import make
 from kernelcount.paper.scene import Scene
 from kernelcount.paper.traced import Numbering, in_its_graph
@@ -250,17 +250,12 @@ class PretendedGpu:
 
     def without_breaks(self, question: whole.Question) -> whole.Trial:
         """Make the call that was counted as one graph, too; to be called inside `prepare`."""
-        kept = [dict(d) for d in (self._scene.doubts, self._scene.refusals, self._scene.told)]
         asked, doubtful = self.values.asked, set(self.values.doubtful)
-        try:
-            return whole.tried(self._log, question)
-        finally:
-            self.values.asked, self.values.doubtful = asked, doubtful
-            for now, then in zip(
-                (self._scene.doubts, self._scene.refusals, self._scene.told), kept, strict=True
-            ):
-                now.clear()
-                now.update(then)
+        with self._scene.kept():
+            try:
+                return whole.tried(self._log, question)
+            finally:
+                self.values.asked, self.values.doubtful = asked, doubtful
 
     def costs(self, trial: whole.Trial, breaks: Sequence[Break]) -> tuple[tuple[Break, ...], Cost]:
         """What breaks cost; to be called when `prepare` is over."""
@@ -288,7 +283,7 @@ class PretendedGpu:
         if self.values.asked is not None:
             yield _asked(self.values.asked)
         if self.values.doubtful:
-            names = ", ".join(sorted(map(_plain, self.values.doubtful)))
+            names = ", ".join(sorted(map(plain_name, self.values.doubtful)))
             detail = f"the CPU cannot compute {names}; zeros stood for the values"
             yield Note("doubtful-values", detail)
 
@@ -320,8 +315,8 @@ def _launched(calls: Iterable[Call]) -> Counter[object]:
 
 def _asked(op: str) -> Note:
     detail = (
-        f"the path depends on values ({_plain(op)}): worked out on the CPU from real data of the "
-        "same size"
+        f"the path depends on values ({plain_name(op)}): worked out on the CPU from real data of "
+        "the same size"
     )
     return Note("values", detail)
 
@@ -352,7 +347,7 @@ def _records(calls: Iterable[Call]) -> Records:
     works: dict[Work, int] = {}
     index = array("i")
     for call in calls:
-        label = None if call.generated else _plain(call.name)
+        label = None if call.generated else plain_name(call.name)
         # Of a call that is several kernels only all bytes are known: they stand at the first.
         moved = (call.read, call.written) if call.apart else (None, None)
         nothing = (0, 0) if call.apart else (None, None)
@@ -387,7 +382,7 @@ def _sources(calls: Iterable[Call]) -> tuple[Source | None, ...]:
 def _own(call: Call) -> Work:
     """A call of somebody's own op, as the one kernel that it may be."""
     moved = {"read": call.read, "written": call.written} if call.apart else {}
-    return Work(call.name, "kernel", _plain(call.name), at_most=True, **moved)  # type: ignore[arg-type]
+    return Work(call.name, "kernel", plain_name(call.name), at_most=True, **moved)  # type: ignore[arg-type]
 
 
 def _notes(calls: Iterable[Call]) -> Iterator[Note]:
@@ -395,11 +390,11 @@ def _notes(calls: Iterable[Call]) -> Iterator[Note]:
     if unknown:
         detail = f"Inductor's code makes calls that are not known here: {_listed(unknown)}"
         yield Note("unknown-call", detail)
-    open_calls = Counter(_plain(c.name) for c in calls if not c.cost.exact and not c.unknown)
+    open_calls = Counter(plain_name(c.name) for c in calls if not c.cost.exact and not c.unknown)
     if open_calls:
         detail = f"may launch more kernels than counted: {_listed(open_calls)}"
         yield Note("at-least", detail)
-    waiting = Counter(_plain(c.name) for c in calls if c.more_waits)
+    waiting = Counter(plain_name(c.name) for c in calls if c.more_waits)
     if waiting:
         detail = f"the CPU may wait for the GPU more often than counted: {_listed(waiting)}"
         yield Note("syncs-at-least", detail)
@@ -409,15 +404,3 @@ def _notes(calls: Iterable[Call]) -> Iterator[Note]:
 
 def _listed(names: Counter[str]) -> str:
     return ", ".join(f"{n} ×{k}" if k > 1 else n for n, k in names.most_common())
-
-
-def _plain(name: str) -> str:
-    """``aten::mm``, ``aten.mm.default`` and ``extern_kernels.mm`` are all mm, as in a trace."""
-    if match := _OP.fullmatch(name):
-        namespace, op = match.groups()
-        name = op if namespace == "extern_kernels" else f"{namespace}::{op}"
-    return name.removeprefix("aten::")
-
-
-# A call in Inductor's code, or an overload as torch writes it: namespace.op, namespace.op.overload.
-_OP = re.compile(r"([a-z]\w*)\.(\w+)(?:\.\w+)?")

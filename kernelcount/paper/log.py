@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,6 +52,18 @@ class Call:
     where: Source | None = None
     waits: tuple[Sync, ...] = ()
     more_waits: bool = False
+
+
+# A call in Inductor's code, or an overload as torch writes it: namespace.op, namespace.op.overload.
+_OP = re.compile(r"(?!torch\.)([a-z]\w*)\.(\w+)(?:\.\w+)?")
+
+
+def plain_name(name: str) -> str:
+    """``aten::mm``, ``aten.mm.default`` and ``extern_kernels.mm`` are all mm, as in a trace."""
+    if match := _OP.fullmatch(name):
+        namespace, op = match.groups()
+        name = op if namespace == "extern_kernels" else f"{namespace}::{op}"
+    return name.removeprefix("aten::")
 
 
 class Log:

@@ -131,7 +131,7 @@ class _Run:
 
     def _refuse_what_cannot_run(self) -> None:
         """Tensors without memory do not mind what a GPU's kernels refuse."""
-        namespace, _, name = self.func.name().partition(".")[0].partition("::")
+        namespace, name = adapter.name_of(self.func)
         if namespace in rules.TORCHS_OWN:
             operands.check_devices(name, self.given)
             given = {a.name: v for a, v in _bound(self.func, self.args, self.kwargs)}
@@ -163,7 +163,7 @@ def op_of(func: Any, args: Any, kwargs: dict[str, Any], written: list[Any]) -> r
 
     An op of torch's own that changes an argument returns it; somebody's may return another beside.
     """
-    namespace, _, name = func.name().partition(".")[0].partition("::")
+    namespace, name = adapter.name_of(func)
     if not written or namespace not in rules.TORCHS_OWN:
         given = written if adapter.gives_something(func) else []
         written = [*given, *_changed(func, args, kwargs)]

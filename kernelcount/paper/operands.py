@@ -311,13 +311,16 @@ _LEGACY = frozenset({"Float", "Double", "Half", "Char", "Short", "Int", "Long", 
 
 def type_name(dtype: Any) -> str:
     """A dtype as torch's errors name it: Float for torch.float32."""
-    plain = str(dtype).removeprefix("torch.")
-    return _DTYPES.get(plain, (plain, plain))[0]
+    return _names(dtype)[0]
 
 
 def _cpp_name(dtype: Any) -> str:
+    return _names(dtype)[1]
+
+
+def _names(dtype: Any) -> tuple[str, str]:
     plain = str(dtype).removeprefix("torch.")
-    return _DTYPES.get(plain, (plain, plain))[1]
+    return _DTYPES.get(plain, (plain, plain))
 
 
 def _tensor_type(dtype: Any) -> str:

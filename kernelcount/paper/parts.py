@@ -57,9 +57,8 @@ class Parts:
     def _made(self, call: wrapper.Call, part: Part, beside: tuple[Apart, ...]) -> Found:
         library = call.kind != "generated"
         ops = self._ops(part, library=library)
-        name = call.name.split(".")[1] if "." in call.name else call.name
         composed = any(op in self._composed for op in ops)
-        backend = attention.backend(name) if library else None
+        backend = attention.backend(wrapper.op_of(call.name)) if library else None
         phases = {op.phase for op in ops}
         phase: Phase = "forward"
         if self._backward:

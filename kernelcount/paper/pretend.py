@@ -216,7 +216,7 @@ def _tensor_methods(pinned: Pinned) -> dict[str, Any]:
 def _more_methods(to: Callable[..., Any], pinned: Pinned) -> dict[str, Any]:
     import torch
 
-    kind = torch.Tensor.type
+    form = torch.Tensor.__format__
 
     def record_stream(self: Any, _: Any) -> None:
         """Tensor.record_stream: nothing is freed on paper."""
@@ -226,6 +226,26 @@ def _more_methods(to: Callable[..., Any], pinned: Pinned) -> dict[str, Any]:
         made = self.clone()
         pinned.note(made)
         return made
+
+    def formatted(self: Any, spec: str) -> str:
+        """Tensor.__format__: a number for a tensor without dimensions."""
+        plain = is_on(self) and self.dim() == 0
+        return format(self.item(), spec) if plain else str(form(self, spec))
+
+    return {
+        "new_tensor": _making_anew(),
+        "__setitem__": _putting(),
+        "__format__": formatted,
+        "record_stream": record_stream,
+        "pin_memory": pin_memory,
+        "type": _typing(to),
+    }
+
+
+def _typing(to: Callable[..., Any]) -> Callable[..., Any]:
+    import torch
+
+    kind = torch.Tensor.type
 
     def typed(self: Any, wanted: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Tensor.type, with CUDA's types, which a tensor on the stand-in has."""
@@ -238,10 +258,13 @@ def _more_methods(to: Callable[..., Any], pinned: Pinned) -> dict[str, Any]:
             return to(self, STAND_IN, wanted.dtype)
         return kind(self, wanted, *args, **kwargs)
 
-    def formatted(self: Any, spec: str) -> str:
-        """Tensor.__format__: a number for a tensor without dimensions."""
-        plain = is_on(self) and self.dim() == 0
-        return format(self.item(), spec) if plain else str(form(self, spec))
+    return typed
+
+
+def _making_anew() -> Callable[..., Any]:
+    import torch
+
+    anew = torch.Tensor.new_tensor
 
     def made_anew(self: Any, data: Any, **kwargs: Any) -> Any:
         """Tensor.new_tensor: made on the host and copied, as torch.tensor does."""
@@ -250,15 +273,7 @@ def _more_methods(to: Callable[..., Any], pinned: Pinned) -> dict[str, Any]:
         options = {"dtype": self.dtype, "device": STAND_IN, **kwargs}
         return torch.tensor(data, **{k: redirected(v) for k, v in options.items()})
 
-    form, anew = torch.Tensor.__format__, torch.Tensor.new_tensor
-    return {
-        "new_tensor": made_anew,
-        "__setitem__": _putting(),
-        "__format__": formatted,
-        "record_stream": record_stream,
-        "pin_memory": pin_memory,
-        "type": typed,
-    }
+    return made_anew
 
 
 def _putting() -> Callable[..., None]:
@@ -350,12 +365,17 @@ def _factories(is_lifted: Callable[[], bool]) -> dict[str, Any]:
 
     `is_lifted`: whether torch's own are meant just now.
     """
-    import torch
-
-    tensor, as_tensor = torch.tensor, torch.as_tensor
 
     def is_wanted(device: Any) -> bool:
         return not is_lifted() and is_gpu(adapter.default_device() if device is None else device)
+
+    return {"tensor": _making(is_wanted), "as_tensor": _taking(is_wanted)}
+
+
+def _making(is_wanted: Callable[[Any], bool]) -> Callable[..., Any]:
+    import torch
+
+    tensor = torch.tensor
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def on_gpu(data: Any, requires_grad: bool, **kwargs: Any) -> Any:
@@ -365,8 +385,22 @@ def _factories(is_lifted: Callable[[], bool]) -> dict[str, Any]:
             return host.to(STAND_IN).requires_grad_(requires_grad)
         return waits.of_numbers(lambda: host.to(STAND_IN).requires_grad_(requires_grad))
 
+    def made(data: Any, *, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Any:
+        """torch.tensor; for the GPU it is made on the host and copied, as it is there."""
+        if is_wanted(device):
+            return on_gpu(data, requires_grad, **kwargs)
+        return tensor(data, device=device, requires_grad=requires_grad, **kwargs)
+
+    return made
+
+
+def _taking(is_wanted: Callable[[Any], bool]) -> Callable[..., Any]:
+    import torch
+
+    as_tensor = torch.as_tensor
+
     @torch.compiler.disable  # type: ignore[untyped-decorator]
-    def taken_to_gpu(data: Any, dtype: Any) -> Any:
+    def on_gpu(data: Any, dtype: Any) -> Any:
         if not isinstance(data, torch.Tensor):
             host = as_tensor(data, dtype=dtype, device="cpu")
             # An array's memory is the user's, and could be pinned.
@@ -374,16 +408,10 @@ def _factories(is_lifted: Callable[[], bool]) -> dict[str, Any]:
             return host.to(STAND_IN) if own else waits.of_numbers(lambda: host.to(STAND_IN))
         return data.to(STAND_IN, data.dtype if dtype is None else dtype)
 
-    def made(data: Any, *, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Any:
-        """torch.tensor; for the GPU it is made on the host and copied, as it is there."""
-        if is_wanted(device):
-            return on_gpu(data, requires_grad, **kwargs)
-        return tensor(data, device=device, requires_grad=requires_grad, **kwargs)
-
     def taken(data: Any, dtype: Any = None, device: Any = None) -> Any:
         """torch.as_tensor, the same way."""
         if is_wanted(device):
-            return taken_to_gpu(data, dtype)
+            return on_gpu(data, dtype)
         return as_tensor(data, dtype=dtype, device=device)
 
-    return {"tensor": made, "as_tensor": taken}
+    return taken

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelcount.devices.aten import effect
 from kernelcount.paper import foreach
-from kernelcount.paper.overlap import distinct_bytes
+from kernelcount.paper.footprint import distinct_bytes
 from kernelcount.paper.places import STAND_IN, device_of, is_on
 
 if TYPE_CHECKING:
@@ -176,8 +176,7 @@ def _copy(op: Op, on_gpu: str) -> Cost:
     if not all(sides):
         side = source if sides[0] else target
         alike = source.stride() == target.stride() and is_dense(source)
-        waits = not argument(op, 2 if op.name == "copy_" else 5, "non_blocking", False)
-        cast = source.dtype != target.dtype and not waits
+        cast = source.dtype != target.dtype and is_non_blocking(op)
         return Cost(0 if (alike or side.is_contiguous()) and not cast else 1, 1)
     return _copied_over(source, target)
 
@@ -211,18 +210,29 @@ def copied(op: Op) -> tuple[Tensor, Tensor]:
     return op.read[0], op.written[0]
 
 
+def is_non_blocking(op: Op) -> bool:
+    """Whether a copy is asked for that nobody waits for."""
+    return bool(argument(op, 2 if op.name == "copy_" else 5, "non_blocking", False))
+
+
 def _index(op: Op) -> Cost:
     """A mask is a search for its true elements first, with a wait (TensorAdvancedIndexing.cpp)."""
     masks = mask_count(op.args[1])
     if is_masked_fill(op, masks):
         return ONE
-    put = op.name.startswith(("index_put", "_index_put"))
-    accumulate = put and len(op.args) > 3 and bool(op.args[3])  # noqa: PLR2004 its fourth argument
+    accumulate = op.name != "index" and bool(argument(op, 3, "accumulate", False))
     narrow = any(str(t.dtype) == "torch.int32" for t in op.args[1] if t is not None)
-    # Indices may come from the host, and so does a number that is put: THPVariable_setitem.
-    given = [*op.args[1], op.args[2] if put else None]
-    from_host = sum(1 for t in given if t is not None and device_of(t).type == "cpu")
-    return Cost(1 + masks, masks + from_host, exact=not (masks or accumulate or narrow))
+    copies = masks + indexed_from_host(op)
+    return Cost(1 + masks, copies, exact=not (masks or accumulate or narrow))
+
+
+def indexed_from_host(op: Op) -> int:
+    """How many of an index's tensors, and of what is put there, are copied to the GPU first.
+
+    Indices may come from the host, and so does a number that is put: THPVariable_setitem.
+    """
+    given = [*op.args[1], op.args[2] if op.name != "index" else None]
+    return sum(1 for t in given if t is not None and device_of(t).type == "cpu")
 
 
 def is_masked_fill(op: Op, masks: int) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kernelcount.model import SyncKind
@@ -30,12 +32,27 @@ class Scene:
         """Another count begins."""
         self.log, self.values = log, values
         log.pinned = self.pinned
-        for noted in (self.doubts, self.refusals, self.told):
+        for noted in self._noted:
             noted.clear()
 
     def end(self) -> None:
         """The count is over; what was noted stays."""
         self.log = self.values = None
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """What is noted inside is forgotten."""
+        before = [dict(noted) for noted in self._noted]
+        try:
+            yield
+        finally:
+            for noted, then in zip(self._noted, before, strict=True):
+                noted.clear()
+                noted.update(then)
+
+    @property
+    def _noted(self) -> tuple[dict[str, None], ...]:
+        return self.doubts, self.refusals, self.told
 
     def note_wait(self, kind: SyncKind, what: str) -> None:
         """Note that the CPU would wait here for the GPU."""

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from kernelcount.paper.overlap import bytes_together, distinct_bytes
+from kernelcount.paper.footprint import bytes_together, distinct_bytes
 from kernelcount.paper.rules import Op, argument, mask_count
 from kernelcount.paper.steps import leaves
 
@@ -24,7 +24,7 @@ _ADDED_TO = frozenset({"_addmm_activation", "addbmm", "addmm", "addmv", "addr", 
 
 
 def traffic(op: Op) -> tuple[int, int]:
-    """Bytes that the op must read and must write: each place in memory once, see `overlap`.
+    """Bytes that the op must read and must write: each place in memory once, see `footprint`.
 
     Of an array of which an op touches a part, that part: as many elements as it can be at most.
     """

@@ -12,7 +12,7 @@ import gc
 from typing import Any
 from weakref import WeakValueDictionary, finalize
 
-from kernelcount.paper.adapter import unique_id
+from kernelcount.paper.adapter import name_of, unique_id
 from kernelcount.paper.places import STAND_IN, is_on, refuse_layouts
 from kernelcount.paper.steps import Memory, Place, Step, leaves, mapped, needed
 
@@ -58,7 +58,7 @@ class Values:
 
     def follow(self, func: Any, args: Any, kwargs: Any, result: Any, changed: list[Any]) -> None:
         """Write down an op that was done on shapes. `changed`: the arguments that it writes."""
-        if func.name().partition("::")[2].startswith(_ALLOCATES):
+        if name_of(func)[1].startswith(_ALLOCATES):
             return
         given = {unique_id(t) for t in leaves((args, kwargs)) if is_on(t)}
         made = [t if is_on(t) and self._is_new(t, given) else None for t in leaves(result)]

@@ -16,7 +16,7 @@ from kernelcount.model import Sync, SyncKind
 from kernelcount.origins.callers import is_users, site
 from kernelcount.paper import adapter, reads, rules
 from kernelcount.paper.adapter import unique_id
-from kernelcount.paper.places import device_of, is_on
+from kernelcount.paper.places import is_on
 
 _INDEXED = ("index", "index_put", "index_put_", "_index_put_impl_")
 
@@ -106,7 +106,7 @@ def _copy(op: rules.Op, pinned: Pinned) -> Iterator[SyncKind]:
     source, target = rules.copied(op)
     if not target.numel() or is_on(source) == is_on(target):
         return
-    at_once = rules.argument(op, 2 if op.name == "copy_" else 5, "non_blocking", False)
+    at_once = rules.is_non_blocking(op)
     if is_on(source):
         if not at_once or (op.name == "copy_" and target not in pinned):
             yield "copy to host"
@@ -119,9 +119,7 @@ def _index(op: rules.Op) -> Iterator[SyncKind]:
     masks = rules.mask_count(op.args[1])
     if rules.is_masked_fill(op, masks):
         return
-    given = [*op.args[1], op.args[2] if op.name != "index" else None]
-    for tensor in given:
-        if tensor is not None and device_of(tensor).type == "cpu":
-            yield "pageable copy"
+    for _ in range(rules.indexed_from_host(op)):
+        yield "pageable copy"
     for _ in range(masks):
         yield "mask"

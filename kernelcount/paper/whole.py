@@ -20,7 +20,7 @@ from typing import Any
 from kernelcount.errors import KernelcountError, NotMeasuredError
 from kernelcount.model import Break, Cost
 from kernelcount.paper import adapter, host
-from kernelcount.paper.log import Call, Log
+from kernelcount.paper.log import Call, Log, plain_name
 from kernelcount.paper.segments import Builder, Group, Recorder, Segment, Spot, view_of
 from kernelcount.paper.steps import leaves
 from kernelcount.paper.values import NoValue
@@ -394,10 +394,4 @@ def _kernels(calls: Sequence[Call]) -> int:
 
 def _open(calls: Sequence[Call]) -> Counter[str]:
     """Calls of which it is not known how many kernels they launch."""
-    return Counter(_called(call.name) for call in calls if not call.cost.exact)
-
-
-def _called(name: str) -> str:
-    """``nonzero`` for the op as it is dispatched, and as Inductor calls it."""
-    name = name.removeprefix("extern_kernels.").removeprefix("aten::")
-    return name.split(".")[1] if name.startswith("aten.") else name
+    return Counter(plain_name(call.name) for call in calls if not call.cost.exact)

@@ -31,6 +31,11 @@ class Call:
     line: int = field(default=0, compare=False)
 
 
+def op_of(written: str) -> str:
+    """The op of a library call, without namespace and overload: mm, of ``extern_kernels.mm``."""
+    return written.split(".")[1] if "." in written else written
+
+
 # They check, slice, allocate, free, or talk to the host: nothing runs on a GPU. From
 # torch/_inductor/codegen/wrapper.py (2.11 to 2.14).
 _HOST = frozenset(

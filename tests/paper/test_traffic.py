@@ -4,8 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from kernelcount.paper.footprint import distinct_bytes
 from kernelcount.paper.gpu import of_card
-from kernelcount.paper.overlap import distinct_bytes
 from kernelcount.paper.rules import Op
 from kernelcount.paper.traffic import traffic
 
