@@ -16,7 +16,17 @@ from contextlib import ExitStack
 from typing import Any
 from unittest import mock
 
-from kernelcount.paper import adapter, addresses, autocast, cuda, graphs, streams, threads, waits
+from kernelcount.paper import (
+    adapter,
+    addresses,
+    autocast,
+    cuda,
+    graphs,
+    indexing,
+    streams,
+    threads,
+    waits,
+)
 from kernelcount.paper.cards import Card
 from kernelcount.paper.places import STAND_IN, device_of, is_gpu, is_on, redirected
 from kernelcount.paper.scene import Scene
@@ -233,8 +243,10 @@ def _more_methods(to: Callable[..., Any], pinned: Pinned) -> dict[str, Any]:
         return format(self.item(), spec) if plain else str(form(self, spec))
 
     return {
+        "new": _making_of_kind(),
         "new_tensor": _making_anew(),
-        "__setitem__": _putting(),
+        "__getitem__": indexing.getting(),
+        "__setitem__": indexing.putting(),
         "__format__": formatted,
         "record_stream": record_stream,
         "pin_memory": pin_memory,
@@ -276,20 +288,19 @@ def _making_anew() -> Callable[..., Any]:
     return made_anew
 
 
-def _putting() -> Callable[..., None]:
+def _making_of_kind() -> Callable[..., Any]:
     import torch
 
-    put = torch.Tensor.__setitem__
+    of_kind = torch.Tensor.new
 
-    def put_in(self: Any, index: Any, value: Any) -> None:
-        """Tensor.__setitem__: a number is put on the host first, as for CUDA (indexing.cpp)."""
-        if is_on(self) and isinstance(value, bool | int | float | complex):
-            number = torch.tensor(value, dtype=self.dtype, device="cpu")
-            waits.of_numbers(lambda: put(self, index, number))
-        else:
-            put(self, index, value)
+    def made(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """Tensor.new: of numbers in a sequence as Tensor.new_tensor (tensor_new.cpp)."""
+        listed = len(args) == 1 and isinstance(args[0], list | tuple)
+        if is_on(self) and listed and not isinstance(args[0], torch.Size) and not kwargs:
+            return self.new_tensor(args[0])
+        return of_kind(self, *args, **kwargs)
 
-    return put_in
+    return made
 
 
 def _is_users() -> bool:
