@@ -231,7 +231,10 @@ def indexed_from_host(op: Op) -> list[Tensor]:
     Indices may come from the host, and so does a number that is put: THPVariable_setitem.
     """
     put = [op.args[2]] if op.name != "index" else []
-    return [*(t for t in op.args[1] if _is_hosts(t) and not mask_count([t])), *filter(_is_hosts, put)]
+    return [
+        *(t for t in op.args[1] if _is_hosts(t) and not mask_count([t])),
+        *filter(_is_hosts, put),
+    ]
 
 
 def searched_and_waited_for(op: Op) -> int:

@@ -479,7 +479,7 @@ scaler = torch.amp.GradScaler("cuda")
 def f(x):
     torch.testing.assert_close(x, x.clone())
     scaler.scale(x)
-    scaler.update(torch.ones(1, device=x.device))
+    scaler.update(torch.ones((), device=x.device))
     return x
 """)
     assert [w for w in found["eager"] if w[2] == 1] == [("bool", "is_nonzero", 1)]
