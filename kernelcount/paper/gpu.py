@@ -39,13 +39,13 @@ from kernelcount.paper import (
     origins,
     pretend,
     rules,
+    scene,
     whole,
 )
 from kernelcount.paper.cards import Card
 from kernelcount.paper.compiled import Compiler
 from kernelcount.paper.log import Call, Log, plain_name
 from kernelcount.paper.mode import make
-from kernelcount.paper.scene import Scene
 from kernelcount.paper.traced import Numbering, in_its_graph
 from kernelcount.paper.values import NoValue, Values
 
@@ -87,7 +87,7 @@ class PretendedGpu:
         atlas.shipped()  # one that cannot be read is told of at once
         self.card = card
         self.values = Values()
-        self._scene = Scene()
+        self._scene = scene.OF_ALL
         self._log = Log(card.name)
         self._compiler = Compiler(self._log)
         self._asked: str | None = None

@@ -34,7 +34,8 @@ class Call:
     formula for them. `own`: it is somebody's own op, which moves at most all that it is given.
     `ops` of the user's code are what it computes, and `where` says when, and as a part of what.
     `waits`: the CPU waits in it for the GPU; of a graph, where it is called from. `more_waits`: it
-    may wait more often than that.
+    may wait more often than that. `padded`: how Inductor may pad its operands, by kernels of its
+    own that are not counted; empty where it does not.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Call:
     where: Source | None = None
     waits: tuple[Sync, ...] = ()
     more_waits: bool = False
+    padded: str = ""
 
 
 # A call in Inductor's code, or an overload as torch writes it: namespace.op, namespace.op.overload.

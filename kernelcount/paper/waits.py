@@ -83,7 +83,16 @@ def _found(op: rules.Op, pinned: Pinned) -> Iterator[tuple[SyncKind, str]]:
     elif op.name in rules.COPIES:
         name = "to" if op.name == "_to_copy" else op.name
         yield from ((kind, name) for kind in _copy(op, pinned))
-    elif op.name in _INDEXED:
+    else:
+        yield from inside(op, pinned)
+
+
+def inside(op: rules.Op, pinned: Pinned | None = None) -> Iterator[tuple[SyncKind, str]]:
+    """The waits inside of an op that does not only copy between host and GPU, and reads no value.
+
+    `pinned`: the host's memory of which it is known that it is pinned.
+    """
+    if op.name in _INDEXED:
         yield from ((kind, op.name) for kind in _index(op, pinned))
     elif op.name == "where":
         yield from ((_to_device(t, pinned), op.name) for t in rules.numbers_of_host(op))
@@ -116,15 +125,16 @@ def _copy(op: rules.Op, pinned: Pinned) -> Iterator[SyncKind]:
         yield _to_device(source, pinned)
 
 
-def _index(op: rules.Op, pinned: Pinned) -> Iterator[SyncKind]:
+def _index(op: rules.Op, pinned: Pinned | None) -> Iterator[SyncKind]:
     """A search for the true elements of each mask; and what comes from the host is copied first."""
     if rules.is_masked_fill(op):
         return
     yield from (_to_device(t, pinned) for t in rules.indexed_from_host(op))
     yield from ["pageable copy"] * rules.searched_and_waited_for(op)
-    on_gpu = [t for t in op.args[1] if t is not None and is_on(t)]
+    on_gpu = [t for t in op.args[1] if t is not None and not is_on(t, "cpu")]
     yield from ["mask"] * rules.mask_count(on_gpu)
 
 
-def _to_device(tensor: Any, pinned: Pinned) -> SyncKind:
-    return "copy to device" if tensor in pinned else "pageable copy"
+def _to_device(tensor: Any, pinned: Pinned | None) -> SyncKind:
+    known = pinned is not None and tensor in pinned
+    return "copy to device" if known else "pageable copy"

@@ -202,6 +202,23 @@ def hooked_inside(x):
     return y.sin()
 
 
+class Watched(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Tanh()
+        self.inner.register_full_backward_hook(self.after)
+        self.inner.register_full_backward_pre_hook(self.before)
+
+    def before(self, module, gradients):
+        return tuple(g.exp() for g in gradients)
+
+    def after(self, module, gradients, _):
+        return tuple(g.cos() for g in gradients)
+
+    def forward(self, x):
+        return self.inner(x * 2) + 1
+
+
 def puts(x):
     x[2] = 5.0
     return x + 1
