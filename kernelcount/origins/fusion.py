@@ -157,6 +157,7 @@ class _Index:
         self._by: dict[_Key, dict[int, None]] = {}
         provenance = other.provenance
         self._traced = {(p.file, p.line) for p in provenance.traced} if provenance else set()
+        self._hidden = {(p.file, p.line) for p in provenance.hidden} if provenance else set()
         # Only what is known of every record says that a line is missing.
         self._whole = bool(provenance and all(provenance.sources) and not provenance.unknown)
         self._taken: set[_Key] = set()
@@ -190,11 +191,14 @@ class _Index:
     ) -> str:
         """Why no record computes it, by code: not known where it may be what is `unclaimed`.
 
-        In backward the two may tell one op's line otherwise: no stack of the user's led to it.
+        In backward the two may tell one op's line otherwise: no stack of the user's led to it. Of
+        a line in a branch the kernels are not among the records, nor those of its backward.
         """
         origins = source.origins if source else ()
         places = [o.place for o in origins if o.place]
         if any(_may_be(o, unclaimed) for o in origins):
+            return UNKNOWN
+        if any((p.file, p.line) in self._hidden for p in places):
             return UNKNOWN
         if places and all((p.file, p.line) in self._traced for p in places):
             return "removed"

@@ -66,6 +66,7 @@ class Compiler:
     graphs: list[Graph] = field(default_factory=list)
     _stage: str = STAND_IN
     traced: dict[Place, None] = field(default_factory=dict)
+    hidden: dict[Place, None] = field(default_factory=dict)
     _families: int = 0
     _originals: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     _scalars: Scalars = field(default_factory=dict)
@@ -183,6 +184,8 @@ class Compiler:
                 calls.append(call)
                 continue
             if call.graph not in written:
+                module = self.graphs[call.graph].module
+                self.hidden |= dict.fromkeys(parts.lines_of_branches(module))
                 with self._at(""):
                     written[call.graph] = _lower(self.graphs[call.graph], card, self._scalars)
             family = (self.graphs[call.graph].family, made[call.graph])
@@ -335,7 +338,7 @@ def _made(call: wrapper.Call, ops: _Ops) -> Call | None:
     if made is None or call.wait is None:
         return made
     *_, last = call.name.removesuffix(".default").split(".")
-    return replace(made, waits=(Sync(call.wait, op=last),))
+    return replace(made, waits=(Sync(call.wait, op="is_nonzero" if call.wait == "bool" else last),))
 
 
 def _launched(call: wrapper.Call, ops: _Ops) -> Call | None:

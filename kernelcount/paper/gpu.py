@@ -245,7 +245,8 @@ class PretendedGpu:
             own=tuple(_own(c) for c in calls if c.own),
         )
         notes = [*_notes(calls), *self.value_notes(), *self._told()]
-        known = Provenance(_sources(calls), self._traced, origins.lacking())
+        hidden = tuple(self._compiler.hidden)
+        known = Provenance(_sources(calls), self._traced, origins.lacking(), hidden)
         return _records(calls), paper, notes, known
 
     def without_breaks(self, question: whole.Question) -> whole.Trial:

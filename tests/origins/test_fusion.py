@@ -1,6 +1,7 @@
 """Compiled kernels are aligned with eager ones by what they compute, not by their names."""
 
 from array import array
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,14 @@ def test_forward_and_backward_of_one_line_are_not_the_same():
     back = op("mul", phase="backward")
     kernels = capture("compile", generated(op("mul")), Source((back,), "backward", graph=1))
     assert replaced(align(eager(op("mul"), back), kernels)) == [(0,), (1,)]
+
+
+def test_of_a_line_in_a_branch_it_is_not_known_what_became_of_it():
+    for traced in ((), (SIX,)):
+        known = capture("compile", generated(op("add")), traced=traced)
+        hiding = replace(known, provenance=replace(known.provenance, hidden=(SIX,)))
+        found = align(eager(op("add"), op("mul", SIX)), hiding)
+        assert (found.left, found.matched, found.total) == (((1, UNKNOWN),), 1, 2)
 
 
 def test_an_op_whose_line_was_compiled_and_of_which_nothing_is_left_was_removed():
