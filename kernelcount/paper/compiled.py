@@ -204,11 +204,11 @@ def _of_one_call(
     The waits in it are at the line of their op, or else at that which calls the graph. All of it
     is of the backward pass where that calls the graph, as it does a hook's.
     """
-    site = next((op.place for op in call.ops), None)
+    site = next(iter(call.ops), None)
     phase: Phase | None = "backward" if call.where and call.where.phase == "backward" else None
     for made in written:
         where = made.where and replace(made.where, graph=number, phase=phase or made.where.phase)
-        ops = placed(made.ops, site, family, phase)
+        ops = placed(made.ops, site, family, phase, call.roots)
         own = next((op.place for op in ops if op.place is not None), None)
         waits = tuple(_waiting(w, g, own) for g in call.waits for w in made.waits)
         yield replace(made, ops=ops, where=where, waits=waits)

@@ -14,7 +14,7 @@ from kernelcount.paper import atlas, cards, flops, reads, rules, waits
 from kernelcount.paper.flops import Flops
 from kernelcount.paper.places import STAND_IN, is_on
 from kernelcount.paper.sources import Sources
-from kernelcount.paper.traced import Traced
+from kernelcount.paper.traced import NO_ROOTS, Roots, Traced
 from kernelcount.paper.traffic import traffic
 from kernelcount.paper.waits import Pinned
 
@@ -53,6 +53,7 @@ class Call:
     where: Source | None = None
     waits: tuple[Sync, ...] = ()
     more_waits: bool = False
+    roots: Roots = NO_ROOTS
     padded: str = ""
 
 
@@ -158,12 +159,15 @@ class Log:
     def note_graph(self, index: int) -> None:
         """Note that a compiled graph is called."""
         if self.is_open:
-            self.sources.saw()  # of the node that goes through its backward
+            self.sources.saw(compiled=True)  # of the node that goes through its backward
             if self.recorder is not None:
                 self.recorder.went_backward()
             ops, where = self.sources.of("graph")
             here = replace(waits.at("explicit", "graph"), compiled=True)
-            self.calls.append(Call("graph", graph=index, ops=ops, where=where, waits=(here,)))
+            roots = self.sources.roots()
+            self.calls.append(
+                Call("graph", graph=index, ops=ops, where=where, waits=(here,), roots=roots)
+            )
 
 
 def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:

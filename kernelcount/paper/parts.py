@@ -126,7 +126,8 @@ class Parts:
             phase = "backward"
         elif any(_is_optimizers(frame.file) for frame in known.frames):
             phase = "optimizer"
-        return Traced(known.op, first_of_user(known.frames), known.module, phase, known.call)
+        place = first_of_user(known.frames)
+        return Traced(known.op, place, known.module, phase, known.call, root=known.root)
 
 
 def _works(op: Traced) -> bool:
