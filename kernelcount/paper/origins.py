@@ -222,6 +222,11 @@ class Facts:
     root: str = ""
 
 
+# What Dynamo has in a graph where a transform of torch.func, as grad, goes backward in it
+# (torch/_functorch/eager_transforms.py, torch/_dynamo/variables/torch.py).
+_GOES_BACK = ("_autograd_grad",)
+
+
 def facts(node: Any, *, backward: bool) -> Facts:
     """What is known of a node. `backward`: whether its graph is that of a backward pass."""
     original = node.meta.get("original_aten")
@@ -231,6 +236,7 @@ def facts(node: Any, *, backward: bool) -> Facts:
     modules = meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack") or {}
     source, function = called[-1] if called else ("", "")
     stack = [str(entry[0]) for entry in modules.values()]
+    function = str(getattr(function, "__name__", function))
     tag = str(meta.get("partitioner_tag"))
     return Facts(
         _name(given),
@@ -238,8 +244,8 @@ def facts(node: Any, *, backward: bool) -> Facts:
         frames_of(str(meta.get("stack_trace") or "")),
         path_of(stack),
         str(source) or f"node {meta.get('seq_nr')}",
-        str(getattr(function, "__name__", function)),
-        tag == "is_backward" or (backward and tag != "is_forward"),
+        function,
+        tag == "is_backward" or (backward and tag != "is_forward") or function in _GOES_BACK,
         root_of(stack),
     )
 

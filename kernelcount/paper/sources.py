@@ -53,7 +53,7 @@ class Sources:
         self._paths: dict[int, tuple[Any, dict[int, str]]] = {}
 
     def saw(self, *, compiled: bool = False) -> None:
-        """An op is dispatched: to be called for each, in order, before `of`. `compiled`: a graph."""
+        """An op is dispatched, or a graph called: to be told of each, in order, before `of`."""
         if origins.lacking():
             return
         number = origins.sequence_number()
@@ -62,7 +62,7 @@ class Sources:
             self._forward[number - 1] = self._walk(compiled=compiled)
 
     def roots(self) -> Roots:
-        """What the function's variables are that calls a graph just now, or whose backward it is."""
+        """The variables of the function that calls a graph just now, or whose backward it is."""
         if origins.lacking():
             return NO_ROOTS
         node = origins.backward_number()
