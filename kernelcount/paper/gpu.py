@@ -399,6 +399,14 @@ def _notes(calls: Iterable[Call]) -> Iterator[Note]:
     if waiting:
         detail = f"the CPU may wait for the GPU more often than counted: {_listed(waiting)}"
         yield Note("syncs-at-least", detail)
+    wide = Counter(plain_name(c.name) for c in calls if c.again)
+    if wide:
+        more = memory.readable(sum(c.again for c in calls))
+        detail = (
+            f"more rows are at work at once than the L2 cache keeps, so that up to {more} are read "
+            f"again, which are in no byte figure: {_listed(wide)}"
+        )
+        yield Note("read-again", detail)
     for source in dict.fromkeys(c.source for c in calls if c.source):
         yield Note("atlas", source)
 

@@ -13,6 +13,7 @@ from kernelcount.model import Source, Sync, SyncKind
 from kernelcount.paper import atlas, cards, flops, reads, rules, waits
 from kernelcount.paper.flops import Flops
 from kernelcount.paper.places import STAND_IN, is_on
+from kernelcount.paper.rereads import again
 from kernelcount.paper.sources import Sources
 from kernelcount.paper.traced import NO_ROOTS, Roots, Traced
 from kernelcount.paper.traffic import traffic
@@ -54,6 +55,7 @@ class Call:
     waits: tuple[Sync, ...] = ()
     more_waits: bool = False
     roots: Roots = NO_ROOTS
+    again: int = 0
     padded: str = ""
 
 
@@ -184,7 +186,7 @@ def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:
     )
     read, written = traffic(ours)
     done = flops.of(op, cards.CARDS[card])
-    own = op.namespace not in rules.TORCHS_OWN
     return Call(
-        f"{op.namespace}::{op.name}", cost, read, written, source=source, flops=done, own=own
-    )
+        f"{op.namespace}::{op.name}", cost, read, written, source=source, flops=done,
+        own=op.namespace not in rules.TORCHS_OWN, again=again(ours, cards.CARDS[card]),
+    )  # fmt: skip

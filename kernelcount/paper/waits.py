@@ -130,9 +130,11 @@ def _index(op: rules.Op, pinned: Pinned | None) -> Iterator[SyncKind]:
     if rules.is_masked_fill(op):
         return
     yield from (_to_device(t, pinned) for t in rules.indexed_from_host(op))
-    yield from ["pageable copy"] * rules.searched_and_waited_for(op)
+    for _ in range(rules.searched_and_waited_for(op)):
+        yield "pageable copy"
     on_gpu = [t for t in op.args[1] if t is not None and not is_on(t, "cpu")]
-    yield from ["mask"] * rules.mask_count(on_gpu)
+    for _ in range(rules.mask_count(on_gpu)):
+        yield "mask"
 
 
 def _to_device(tensor: Any, pinned: Pinned | None) -> SyncKind:
