@@ -132,7 +132,8 @@ class Log:
         if not self.is_open:
             return
         call, found = call_of(op, self.card), tuple(waits.waits(op, self.pinned))
-        more = reads.may_wait_more(op) or (read and not found)
+        # Of a copy it is known whether it is waited for, though its values are asked for here.
+        more = reads.may_wait_more(op) or (read and not found and op.name not in rules.COPIES)
         if call is None and (found or more):
             call = Call(f"{op.namespace}::{op.name}")
         if call is not None:

@@ -560,3 +560,28 @@ def f(x):
     return x
 """)
     assert [w for w in found["eager"] if w[2] == 1] == [("bool", "is_nonzero", 1)]
+
+
+def test_a_copy_to_the_host_that_nobody_waits_for_is_known_not_to_be(count, target):
+    path = target("""
+        def f(x):
+            return x.to("cpu", non_blocking=True)
+    """)
+    outcome = count(f"{path}:f", device="paper", sizes=(64,))["eager"]
+    assert (outcome.syncs, outcome.count("copy")) == ((), 1)
+    assert "syncs-at-least" not in codes(outcome)
+
+
+def test_numbers_of_the_hosts_own_are_no_values_that_the_path_depends_on(count, target):
+    path = target("""
+        import time
+
+        def f(x):
+            began = time.time()
+            y = x + 1
+            print("took", time.time() - began, end="")
+            return y.relu()
+    """)
+    outcome = count(f"{path}:f", "compile", device="paper", sizes=(64,))["compile"]
+    assert "values" not in codes(outcome)
+    assert (outcome.syncs, outcome.count("kernel")) == ((), 2)
