@@ -23,6 +23,7 @@ from kernelcount.paper import (
     cuda,
     graphs,
     indexing,
+    scripted,
     streams,
     threads,
     waits,
@@ -163,6 +164,9 @@ class AGpu:
                 adapter.never_compiled(getattr(method, "fget", method))
             _replace(self._patches, torch.Tensor, {**methods, "data_ptr": addressed[0]})
             _replace(self._patches, torch.UntypedStorage, {"data_ptr": addressed[1]})
+            for kind, call in scripted.calls(self._scene).items():
+                adapter.never_compiled(call)
+                _replace(self._patches, kind, {"__call__": call})
 
     def lift(self) -> None:
         """Let everything be as it is."""

@@ -9,6 +9,13 @@ pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("by_
 
 HEAD = """
 import torch.nn.functional as F
+
+@torch.jit.script
+def scripted(x):
+    return (x + 1).relu() * 2
+
+modules = torch.jit.script(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh()))
+
 layer = torch.nn.Linear(128, 64)
 
 def make_inputs(n, device):
@@ -104,6 +111,8 @@ def test_it_is_counted_as_on_a_gpu(counted, body, kernels, copies):
         ("x.repeat(1, 1)", 0),
         ("gradient(x, lambda t: t.cumprod(1))", 3),
         ("gradient(x, lambda t: t.prod(1))", 3),
+        ("scripted(x) + 1", 1),  # its fuser may make one kernel of all that is in it
+        ("modules(x) + 1", 1),
         ("x.repeat_interleave(torch.ones(64, device='cuda').long(), 0)", 7),
     ],
 )
