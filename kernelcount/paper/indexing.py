@@ -59,8 +59,9 @@ def _made_on_host(index: Any) -> Any:
 
 def _parts(index: Any) -> Sequence[Any]:
     """What an index that is no tuple consists of (treatSequenceAsTuple)."""
-    parted = _is_sequence(index) and any(map(_parts_it, index)) and _are_parted()
-    return tuple(index) if parted and len(index) < _PARTED else (index,)
+    few = _is_sequence(index) and getattr(index, "ndim", 1) and len(index) < _PARTED
+    parted = few and any(map(_parts_it, index)) and _are_parted()
+    return tuple(index) if parted else (index,)
 
 
 _PARTED = 32  # a sequence of as many is one part, whatever is in it: treatSequenceAsTuple

@@ -507,10 +507,11 @@ def f(x):
     x[[1, 2]] = 0.5
     x[[True] * 4 + [False] * 4] = x[:4]
     x[(0, 1)], x[0, 1], x[np.int64(3)], x[1:2, None], x[...]
+    x[np.array(3)], x[list(range(8)) * 8]
     return x
 """)
     lines = [line for _, _, line in found["eager"]]
-    assert lines == [2] * 4 + [3] * 3 + [4] * 4 + [5] * 2 + [6] * 2
+    assert lines == [2] * 4 + [3] * 3 + [4] * 4 + [5] * 2 + [6] * 2 + [8] * 3
     assert {kind for kind, _, line in found["eager"] if line < 6} == {"pageable copy"}
     assert [kind for kind, _, line in found["eager"] if line == 6] == ["pageable copy", "mask"]
 
