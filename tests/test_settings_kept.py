@@ -10,7 +10,7 @@ from tests.test_settings import CHANGES
 @pytest.fixture(autouse=True)
 def no_gpu(monkeypatch):
     """None that paper might touch: beside one it is refused in this process."""
-    monkeypatch.setattr("kernelcount.worker.may_have_a_gpu", lambda: False)
+    monkeypatch.setattr("kernelcount.worker.device.may_have_a_gpu", lambda: False)
 
 
 def changed_everywhere():
