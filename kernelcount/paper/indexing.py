@@ -59,7 +59,8 @@ def _made_on_host(index: Any) -> Any:
 
 def _parts(index: Any) -> Sequence[Any]:
     """What an index that is no tuple consists of (treatSequenceAsTuple)."""
-    few = _is_sequence(index) and getattr(index, "ndim", 1) and len(index) < _PARTED
+    none = getattr(index, "ndim", None) == 0  # an array without dimensions has no length
+    few = _is_sequence(index) and not none and len(index) < _PARTED
     parted = few and any(map(_parts_it, index)) and _are_parted()
     return tuple(index) if parted else (index,)
 
