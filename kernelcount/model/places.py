@@ -67,13 +67,15 @@ class Provenance:
     """Where the records of a capture come from, by a call of its own that nothing was timed in.
 
     `sources`: one for each record, in order; None where it is not known. `traced`: the lines of the
-    graphs that were compiled, whether or not a kernel computes anything of them. `unknown`: why
+    graphs that were compiled, whether or not a kernel computes anything of them; `hidden`: those of
+    what is run in some cases only, the kernels of which are not among the records. `unknown`: why
     nothing is known, or not all.
     """
 
     sources: tuple[Source | None, ...] = ()
     traced: tuple[Place, ...] = ()
     unknown: str = ""
+    hidden: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

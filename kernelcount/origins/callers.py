@@ -222,6 +222,7 @@ def _provenance(known: Provenance, folder: str) -> Provenance:
             s and replace(s, origins=tuple(map(origin, s.origins))) for s in known.sources
         ),
         traced=tuple(map(place, known.traced)),
+        hidden=tuple(map(place, known.hidden)),
     )
 
 

@@ -73,14 +73,11 @@ def align(base: Capture, other: Capture) -> Fusion:
     if base.provenance is None or other.provenance is None:
         return replace(name, unknown="where the kernels come from was not looked for")
     index = _Index(other)
-    replaced: dict[int, tuple[list[int], bool]] = {}
-    unreplaced: dict[int, Source | None] = {}
-    for position, source in enumerate(base.provenance.sources):
-        found, by_line = index.of(source) if source else ([], False)
-        if found:
-            replaced[position] = (found, by_line)
-        else:
-            unreplaced[position] = source
+    sources = base.provenance.sources
+    each = {i: index.of(source) for i, source in enumerate(sources) if source}
+    each |= index.by_op(sources, each)
+    replaced = {i: found for i, found in each.items() if found[0]}
+    unreplaced = {i: source for i, source in enumerate(sources) if i not in replaced}
     unclaimed = index.unclaimed()
     left = [(position, index.why_not(s, unclaimed)) for position, s in unreplaced.items()]
     kernels = [i for i, w in enumerate(base.records.work) if _is_kernel(base, w)]
@@ -157,6 +154,7 @@ class _Index:
         self._by: dict[_Key, dict[int, None]] = {}
         provenance = other.provenance
         self._traced = {(p.file, p.line) for p in provenance.traced} if provenance else set()
+        self._hidden = {(p.file, p.line) for p in provenance.hidden} if provenance else set()
         # Only what is known of every record says that a line is missing.
         self._whole = bool(provenance and all(provenance.sources) and not provenance.unknown)
         self._taken: set[_Key] = set()
@@ -180,6 +178,37 @@ class _Index:
                     break
         return list(records), by_line
 
+    def by_op(
+        self, sources: Sequence[Source | None], each: dict[int, tuple[list[int], bool]]
+    ) -> dict[int, tuple[list[int], bool]]:
+        """What the op alone settles in backward, of what it and its line have not; or that nothing.
+
+        There the two may tell an op's line otherwise: gradients of two uses are added where the
+        later one is made, and a gradient in a graph has the line that asks for it. As many as are
+        left in eager code are what is left in the compiled, where that is in the same kernels. A
+        line of which nothing has the op is no answer where there is the op in another kernel.
+        """
+        waiting: dict[str, list[int]] = {}
+        for position, (found, by_line) in each.items():
+            origins = sources[position].origins if sources[position] else ()  # type: ignore[union-attr]
+            if (by_line or not found) and len(origins) == 1 and origins[0].phase == "backward":
+                waiting.setdefault(_plain(origins[0].op), []).append(position)
+        left: dict[str, list[Origin]] = {}
+        for origin in self._origins:
+            if origin.phase == "backward" and next(_keys(origin)) not in self._taken:
+                left.setdefault(_plain(origin.op), []).append(origin)
+        settled: dict[int, tuple[list[int], bool]] = {}
+        for op, positions in waiting.items():
+            keys = [next(_keys(o)) for o in left.get(op, ())]
+            kernels = {tuple(self._by[key]) for key in keys}
+            if len(keys) == len(positions) and len(kernels) == 1:
+                self._taken.update(keys)
+                settled |= dict.fromkeys(positions, (list(kernels.pop()), False))
+            else:
+                others = (i for i in positions if keys and kernels != {tuple(each[i][0])})
+                settled |= dict.fromkeys(others, ([], False))
+        return settled
+
     def unclaimed(self) -> set[tuple[str, Phase]]:
         """The ops, and their phases, that replace no eager one of all that were asked for."""
         left = (o for o in self._origins if self._taken.isdisjoint(_keys(o)))
@@ -190,11 +219,14 @@ class _Index:
     ) -> str:
         """Why no record computes it, by code: not known where it may be what is `unclaimed`.
 
-        In backward the two may tell one op's line otherwise: no stack of the user's led to it.
+        In backward the two may tell one op's line otherwise: no stack of the user's led to it. Of
+        a line in a branch the kernels are not among the records, nor those of its backward.
         """
         origins = source.origins if source else ()
         places = [o.place for o in origins if o.place]
         if any(_may_be(o, unclaimed) for o in origins):
+            return UNKNOWN
+        if any((p.file, p.line) in self._hidden for p in places):
             return UNKNOWN
         if places and all((p.file, p.line) in self._traced for p in places):
             return "removed"

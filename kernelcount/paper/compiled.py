@@ -77,6 +77,7 @@ class Compiler:
     graphs: list[Graph] = field(default_factory=list)
     _stage: str = STAND_IN
     traced: dict[Place, None] = field(default_factory=dict)
+    hidden: dict[Place, None] = field(default_factory=dict)
     _families: int = 0
     _originals: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     _scalars: Scalars = field(default_factory=dict)
@@ -194,6 +195,8 @@ class Compiler:
                 calls.append(call)
                 continue
             if call.graph not in written:
+                module = self.graphs[call.graph].module
+                self.hidden |= dict.fromkeys(parts.lines_of_branches(module))
                 with self._at(""):
                     written[call.graph] = _lower(self.graphs[call.graph], card, self._scalars)
             family = (self.graphs[call.graph].family, made[call.graph])
@@ -212,11 +215,11 @@ def _of_one_call(
     The waits in it are at the line of their op, or else at that which calls the graph. All of it
     is of the backward pass where that calls the graph, as it does a hook's.
     """
-    site = next((op.place for op in call.ops), None)
+    site = next(iter(call.ops), None)
     phase: Phase | None = "backward" if call.where and call.where.phase == "backward" else None
     for made in written:
         where = made.where and replace(made.where, graph=number, phase=phase or made.where.phase)
-        ops = placed(made.ops, site, family, phase)
+        ops = placed(made.ops, site, family, phase, call.roots)
         own = next((op.place for op in ops if op.place is not None), None)
         waits = tuple(_waiting(w, g, own) for g in call.waits for w in made.waits)
         yield replace(made, ops=ops, where=where, waits=waits)
@@ -348,7 +351,7 @@ def _made(call: wrapper.Call, ops: _Ops) -> Call | None:
     if made is None or call.wait is None:
         return made
     *_, last = call.name.removesuffix(".default").split(".")
-    return replace(made, waits=(Sync(call.wait, op=last),))
+    return replace(made, waits=(Sync(call.wait, op="is_nonzero" if call.wait == "bool" else last),))
 
 
 def _launched(call: wrapper.Call, ops: _Ops) -> Call | None:

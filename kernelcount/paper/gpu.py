@@ -259,7 +259,8 @@ class PretendedGpu:
             moves_more=any(c.moves_more for c in calls),
         )
         notes = [*_notes(calls), *self.value_notes(), *self._told()]
-        known = Provenance(_sources(calls), self._traced, origins.lacking())
+        hidden = tuple(self._compiler.hidden)
+        known = Provenance(_sources(calls), self._traced, origins.lacking(), hidden)
         return _records(calls), paper, notes, known
 
     def without_breaks(self, question: whole.Question) -> whole.Trial:

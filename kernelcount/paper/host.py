@@ -54,7 +54,10 @@ def take_out(graph: Any) -> HostPart | None:
     _convert_before_leaving(graph)
     nodes = list(graph.graph.nodes)
     own = _own(nodes)
-    work = {n for n in own if n.op in _CALLS and any(map(_is_on_host, n.all_input_nodes))}
+    work: set[Any] = set()
+    for node in own:  # numbers, too, that come of the host's tensors
+        if node.op in _CALLS and any(n in work or _is_on_host(n) for n in node.all_input_nodes):
+            work.add(node)
     work |= {n for n in nodes if _is_sent(n, own)}
     _refuse_what_mixes(nodes, own)
     outside = [n for n in nodes if any(_takes(u, n, own, work) for u in n.users)]
@@ -118,8 +121,9 @@ def _takes(user: Any, node: Any, own: dict[Any, None], work: set[Any]) -> bool:
 
 
 def _is_made(node: Any) -> bool:
-    """Whether a host tensor is made of none."""
-    return node.op in _CALLS and not node.all_input_nodes and _is_on_host(node)
+    """Whether a host tensor is made of none, but perhaps of numbers."""
+    of_none = not any(any(True for _ in _tensors(_value(n))) for n in node.all_input_nodes)
+    return node.op in _CALLS and of_none and _is_on_host(node)
 
 
 def _value(node: Any) -> Any:
@@ -143,7 +147,9 @@ def _own(nodes: list[Any]) -> dict[Any, None]:
     """What the host has without the GPU: tensors that are given, sizes, and what comes of them."""
     own: dict[Any, None] = {}
     for node in nodes:
-        number = not hasattr(_value(node), "layout") and hasattr(_value(node), "node")
+        value = _value(node)
+        number = hasattr(value, "node") or isinstance(value, int | float)
+        number = number and not hasattr(value, "layout")
         if (
             node.op in (*_SOURCES, *_CALLS)
             and (_is_on_host(node) or number)

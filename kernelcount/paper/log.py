@@ -15,7 +15,7 @@ from kernelcount.paper.flops import Flops
 from kernelcount.paper.places import STAND_IN, is_on
 from kernelcount.paper.rereads import again
 from kernelcount.paper.sources import Sources
-from kernelcount.paper.traced import Traced
+from kernelcount.paper.traced import NO_ROOTS, Roots, Traced
 from kernelcount.paper.traffic import traffic
 from kernelcount.paper.waits import Pinned
 
@@ -55,6 +55,7 @@ class Call:
     where: Source | None = None
     waits: tuple[Sync, ...] = ()
     more_waits: bool = False
+    roots: Roots = NO_ROOTS
     again: int = 0
     padded: str = ""
     moves_more: bool = False
@@ -135,7 +136,8 @@ class Log:
         if not self.is_open:
             return
         call, found = call_of(op, self.card), tuple(waits.waits(op, self.pinned))
-        more = reads.may_wait_more(op) or (read and not found)
+        # Of a copy it is known whether it is waited for, though its values are asked for here.
+        more = reads.may_wait_more(op) or (read and not found and op.name not in rules.COPIES)
         if call is None and (found or more):
             call = Call(f"{op.namespace}::{op.name}")
         if call is not None:
@@ -175,12 +177,15 @@ class Log:
     def note_graph(self, index: int) -> None:
         """Note that a compiled graph is called."""
         if self.is_open:
-            self.sources.saw()  # of the node that goes through its backward
+            self.sources.saw(compiled=True)  # of the node that goes through its backward
             if self.recorder is not None:
                 self.recorder.went_backward()
             ops, where = self.sources.of("graph")
             here = replace(waits.at("explicit", "graph"), compiled=True)
-            self.calls.append(Call("graph", graph=index, ops=ops, where=where, waits=(here,)))
+            roots = self.sources.roots()
+            self.calls.append(
+                Call("graph", graph=index, ops=ops, where=where, waits=(here,), roots=roots)
+            )
 
 
 def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:

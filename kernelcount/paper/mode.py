@@ -126,7 +126,8 @@ class _Run:
             if not self.func.is_view:
                 self.values.follow(self.func, self.args, self.kwargs, result, self._changed())
         if self.log.recorder is not None:
-            self.log.recorder.op(self.func, self.args, self.kwargs, result)
+            counted = self.log.is_open
+            self.log.recorder.op(self.func, self.args, self.kwargs, result, counted=counted)
         if (gradient := adapter.backward_node()) in _BY_VALUES:
             self.log.note_open(str(gradient), beside=self.op(result))
         else:

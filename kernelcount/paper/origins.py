@@ -41,6 +41,7 @@ INSTEAD = "kernelcount_instead"
 _HEAVY = ("val", "tensor_meta", "example_value", "eager_input_vals")
 
 _FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
+_LOCAL = re.compile(r"^L\['([^']*)'\]")
 _ROOT = re.compile(r"^[LG]\['[^']*'\]\.?")
 _MODULES = re.compile(r"_modules\['([^']+)'\]")
 _INDEX = re.compile(r"\[(?:'([^']+)'|(\d+))\]")
@@ -208,6 +209,7 @@ class Facts:
     `op`: the op that was called, without overload; `whole`: the node is that op and no part of it.
     `frames`: the lines that led to it, innermost first. `call`: what tells the call apart from
     others like it. `function`: the name of the function that was called, as far as it is known.
+    `root`: the variable of the compiled function from which the path in `module` leads on.
     """
 
     op: str
@@ -217,6 +219,12 @@ class Facts:
     call: str
     function: str
     backward: bool
+    root: str = ""
+
+
+# What Dynamo has in a graph where a transform of torch.func, as grad, goes backward in it
+# (torch/_functorch/eager_transforms.py, torch/_dynamo/variables/torch.py).
+_GOES_BACK = ("_autograd_grad",)
 
 
 def facts(node: Any, *, backward: bool) -> Facts:
@@ -227,15 +235,18 @@ def facts(node: Any, *, backward: bool) -> Facts:
     called = meta.get("source_fn_stack") or meta.get("fwd_source_fn_stack") or ()
     modules = meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack") or {}
     source, function = called[-1] if called else ("", "")
+    stack = [str(entry[0]) for entry in modules.values()]
+    function = str(getattr(function, "__name__", function))
     tag = str(meta.get("partitioner_tag"))
     return Facts(
         _name(given),
         _name(given) == _name(node.target),
         frames_of(str(meta.get("stack_trace") or "")),
-        path_of([str(entry[0]) for entry in modules.values()]),
+        path_of(stack),
         str(source) or f"node {meta.get('seq_nr')}",
-        str(getattr(function, "__name__", function)),
-        tag == "is_backward" or (backward and tag != "is_forward"),
+        function,
+        tag == "is_backward" or (backward and tag != "is_forward") or function in _GOES_BACK,
+        root_of(stack),
     )
 
 
@@ -289,6 +300,15 @@ def path_of(stack: Sequence[str]) -> str | None:
     if stack[0].startswith("G[") and inner.startswith(outer):
         inner = inner[len(outer) :]
     return inner.strip(".") or None
+
+
+def root_of(stack: Sequence[str]) -> str:
+    """The variable of the function from which the path of the innermost module leads on, or ``""``.
+
+    It is ``self`` of ``L['self'].layers.0.norm``.
+    """
+    found = _LOCAL.match(stack[-1]) if stack else None
+    return found[1] if found else ""
 
 
 def _plain_path(path: str) -> str:

@@ -126,7 +126,8 @@ class Parts:
             phase = "backward"
         elif any(_is_optimizers(frame.file) for frame in known.frames):
             phase = "optimizer"
-        return Traced(known.op, first_of_user(known.frames), known.module, phase, known.call)
+        place = first_of_user(known.frames)
+        return Traced(known.op, place, known.module, phase, known.call, root=known.root)
 
 
 def _works(op: Traced) -> bool:
@@ -193,3 +194,12 @@ def traced_lines(graph: Any) -> Iterable[Place]:
             frames = origins.frames_of(str(node.meta.get("stack_trace") or ""))
             if (place := first_of_user(frames)) is not None:
                 yield place
+
+
+def lines_of_branches(graph: Any) -> Iterator[Place]:
+    """The user's lines of the graphs that one calls in some cases, as torch.cond does, or often."""
+    for node in graph.graph.find_nodes(op="get_attr"):
+        inner = getattr(graph, node.target, None)
+        if hasattr(inner, "graph"):
+            yield from traced_lines(inner)
+            yield from lines_of_branches(inner)

@@ -1,8 +1,9 @@
 """What the user's code sees of a GPU that is not there.
 
 ``device="cuda"``, ``.to("cuda")``, ``.cuda()`` and ``torch.cuda.is_available()`` work, and a tensor
-on the stand-in says that it is on ``cuda:0``. PyTorch's own code is told the truth: it asks a
-tensor for its device in order to work with it.
+on the stand-in says that it is on ``cuda:0``, also to PyTorch's own code that acts for the user.
+What makes ops and traces of it is told the truth: it asks a tensor for its device in order to work
+with it.
 """
 
 from __future__ import annotations
@@ -15,24 +16,57 @@ from contextlib import ExitStack
 from typing import Any
 from unittest import mock
 
-from kernelcount.paper import adapter, addresses, autocast, cuda, graphs, streams, threads, waits
+from kernelcount.paper import (
+    adapter,
+    addresses,
+    autocast,
+    cuda,
+    graphs,
+    indexing,
+    scripted,
+    streams,
+    threads,
+    waits,
+)
 from kernelcount.paper.cards import Card
 from kernelcount.paper.places import STAND_IN, device_of, is_gpu, is_on, redirected
 from kernelcount.paper.scene import Scene
 from kernelcount.paper.steps import mapped
 from kernelcount.paper.waits import Pinned
 
-# These parts of torch act for the user: to them a tensor on the stand-in is on the GPU.
-_FOR_THE_USER = (
-    "torch.nn",
-    "torch.optim",
-    "torch.utils.checkpoint",
-    "torch.distributions",
-    "torch._higher_order_ops.associative_scan",
+# What must know that there is no memory: what compiles, traces and takes ops apart, what makes the
+# results of ops on shapes, what copies and keeps tensors, and our keeping of the user's state. All
+# other code, also of torch's own (nn, optim, amp, testing, checkpoints), acts for the user: to it a
+# tensor on the stand-in is on the GPU, or it would go another way, as TensorLikePair.compare in
+# torch/testing/_comparison.py does, which compares nothing of tensors on "meta".
+_TOLD_THE_TRUTH = (
+    "torch._custom_op",
+    "torch._decomp",
+    "torch._dispatch",
+    "torch._dynamo",
+    "torch._export",
+    "torch._functorch",
+    "torch._guards",
+    "torch._inductor",
+    "torch._library",
+    "torch._meta_registrations",
+    "torch._ops",
+    "torch._prims",
+    "torch._refs",
+    "torch._subclasses",
+    "torch._tensor",
+    "torch._utils",
+    "torch.export",
+    "torch.fx",
+    "torch.library",
+    "torch.multiprocessing",
+    "torch.onnx",
+    "torch.serialization",
+    "torch.storage",
+    "torch.utils._device",
+    "torch.utils._python_dispatch",
+    "kernelcount.state",
 )
-
-# What keeps the user's state must know that there is no memory to keep.
-_TOLD_THE_TRUTH = ("torch.", "kernelcount.state")
 
 
 class AGpu:
@@ -130,6 +164,9 @@ class AGpu:
                 adapter.never_compiled(getattr(method, "fget", method))
             _replace(self._patches, torch.Tensor, {**methods, "data_ptr": addressed[0]})
             _replace(self._patches, torch.UntypedStorage, {"data_ptr": addressed[1]})
+            for kind, call in scripted.calls(self._scene).items():
+                adapter.never_compiled(call)
+                _replace(self._patches, kind, {"__call__": call})
 
     def lift(self) -> None:
         """Let everything be as it is."""
@@ -173,7 +210,7 @@ def _tensor_methods(pinned: Pinned) -> dict[str, Any]:
         return to(self, STAND_IN, non_blocking=non_blocking, **kwargs)
 
     def device(self: Any) -> Any:
-        """Tensor.device: the GPU for the stand-in, but for torch's own code."""
+        """Tensor.device: the GPU for the stand-in, but for code that must know."""
         real = device_of(self)
         return torch.device("cuda:0") if real.type == STAND_IN and _is_users() else real
 
@@ -214,8 +251,10 @@ def _more_methods(to: Callable[..., Any], pinned: Pinned) -> dict[str, Any]:
         return format(self.item(), spec) if plain else str(form(self, spec))
 
     return {
+        "new": _making_of_kind(),
         "new_tensor": _making_anew(),
-        "__setitem__": _putting(),
+        "__getitem__": indexing.getting(),
+        "__setitem__": indexing.putting(),
         "__format__": formatted,
         "record_stream": record_stream,
         "pin_memory": pin_memory,
@@ -257,26 +296,25 @@ def _making_anew() -> Callable[..., Any]:
     return made_anew
 
 
-def _putting() -> Callable[..., None]:
+def _making_of_kind() -> Callable[..., Any]:
     import torch
 
-    put = torch.Tensor.__setitem__
+    of_kind = torch.Tensor.new
 
-    def put_in(self: Any, index: Any, value: Any) -> None:
-        """Tensor.__setitem__: a number is put on the host first, as for CUDA (indexing.cpp)."""
-        if is_on(self) and isinstance(value, bool | int | float | complex):
-            number = torch.tensor(value, dtype=self.dtype, device="cpu")
-            waits.of_numbers(lambda: put(self, index, number))
-        else:
-            put(self, index, value)
+    def made(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """Tensor.new: of numbers in a sequence as Tensor.new_tensor (tensor_new.cpp)."""
+        listed = len(args) == 1 and isinstance(args[0], list | tuple)
+        if is_on(self) and listed and not isinstance(args[0], torch.Size) and not kwargs:
+            return self.new_tensor(args[0])
+        return of_kind(self, *args, **kwargs)
 
-    return put_in
+    return made
 
 
 def _is_users() -> bool:
-    """Whether the code that asks, two frames up, is the user's."""
-    name = sys._getframe(2).f_globals.get("__name__", "")
-    return not name.startswith(_TOLD_THE_TRUTH) or name.startswith(_FOR_THE_USER)
+    """Whether the code that asks, two frames up, is the user's or acts for the user."""
+    name = str(sys._getframe(2).f_globals.get("__name__", ""))
+    return not name.startswith(_TOLD_THE_TRUTH)
 
 
 def _representation(notice: Callable[[str], None]) -> Callable[..., str]:

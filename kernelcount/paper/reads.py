@@ -12,8 +12,8 @@ from kernelcount.model import SyncKind
 from kernelcount.paper import rules
 from kernelcount.paper.places import device_of
 
-# They find out how much there is before they can make room for it: cuda/Nonzero.cu, cuda/Unique.cu,
-# Repeat.cpp (without its output_size); or they compare, TensorCompare.cpp and cuda/Equal.cpp.
+# They find out how much there is before they can make room for it, cuda/Nonzero.cu, cuda/Unique.cu;
+# or they compare, TensorCompare.cpp and cuda/Equal.cpp.
 _BY_NAME: dict[str, SyncKind] = {
     "nonzero": "nonzero",
     "masked_select": "mask",
@@ -25,7 +25,6 @@ _BY_NAME: dict[str, SyncKind] = {
     "unique_dim": "inside an op",
     "unique_consecutive": "inside an op",
     "unique_dim_consecutive": "inside an op",
-    "repeat_interleave": "inside an op",
 }
 
 # Their results, or whether there are any, are checked on the host, or a library that they call may
@@ -62,8 +61,6 @@ def found(op: rules.Op) -> list[tuple[SyncKind, str]]:
         return [("inside an op", _checked(op))] if _anything(op) else []
     if op.name in _CHECKING:
         return [("inside an op", op.name.removeprefix("_"))] if _anything(op) else []
-    if op.name == "repeat_interleave" and op.kwargs.get("output_size") is not None:
-        return []
     if op.name == "equal" and op.read[0].shape != op.read[1].shape:
         return []
     return [(_BY_NAME[op.name], op.name)] if op.name in _BY_NAME and _anything(op) else []
@@ -117,6 +114,11 @@ def _bincount(op: rules.Op) -> int:
     return 1 if str(op.read[0].dtype) == "torch.uint8" else 2
 
 
+def _repeat_interleave(op: rules.Op) -> int:
+    """Repeat.h: how many there come to be, and whether any is negative; not if that is given."""
+    return 2 if _anything(op) and op.kwargs.get("output_size") is None else 0
+
+
 def _searchsorted(op: rules.Op) -> int:
     """BucketizationUtils.h: the least and the greatest of a sorter."""
     sorter = rules.argument(op, 5, "sorter")
@@ -139,6 +141,7 @@ _NUMBERS: dict[str, Callable[[rules.Op], int]] = {
     "multinomial": _multinomial,
     "histc": _histc,
     "bincount": _bincount,
+    "repeat_interleave": _repeat_interleave,
     "searchsorted": _searchsorted,
     "normal": _normal,
     "linspace": _ends,

@@ -83,7 +83,7 @@ _ONE = frozenset(
         "rand_like", "randint", "randint_like", "randn", "randn_like", "random_", "repeat",
         "roll", "scalar_tensor", "scatter_", "scatter_add_", "std",
         "std_mean", "sum", "take", "tril", "tril_", "triu", "triu_", "uniform_",
-        "upsample_bilinear2d", "upsample_nearest2d", "var", "var_mean", "where", "zero",
+        "upsample_bilinear2d", "upsample_nearest2d", "var", "var_mean", "zero",
         "zero_", "zeros", "zeros_like",
     }
 )  # fmt: skip
@@ -218,44 +218,81 @@ def is_non_blocking(op: Op) -> bool:
 
 def _index(op: Op) -> Cost:
     """A mask is a search for its true elements first, with a wait (TensorAdvancedIndexing.cpp)."""
-    masks = mask_count(op.args[1])
-    if is_masked_fill(op, masks):
+    if is_masked_fill(op):
         return ONE
-    accumulate = op.name != "index" and bool(argument(op, 3, "accumulate", False))
+    masks = mask_count(t for t in op.args[1] if not _is_hosts(t))
     narrow = any(str(t.dtype) == "torch.int32" for t in op.args[1] if t is not None)
-    copies = masks + indexed_from_host(op)
-    return Cost(1 + masks, copies, exact=not (masks or accumulate or narrow))
+    copies = masks + len(indexed_from_host(op)) + sum(_searched_on_host(op))
+    return Cost(1 + masks, copies, exact=not (masks or _accumulates(op) or narrow))
 
 
-def indexed_from_host(op: Op) -> int:
-    """How many of an index's tensors, and of what is put there, are copied to the GPU first.
+def indexed_from_host(op: Op) -> list[Tensor]:
+    """Those of an index's tensors, and what is put there, that are copied to the GPU first.
 
     Indices may come from the host, and so does a number that is put: THPVariable_setitem.
     """
-    given = [*op.args[1], op.args[2] if op.name != "index" else None]
-    return sum(1 for t in given if t is not None and device_of(t).type == "cpu")
+    put = [op.args[2]] if op.name != "index" else []
+    return [
+        *(t for t in op.args[1] if _is_hosts(t) and not mask_count([t])),
+        *filter(_is_hosts, put),
+    ]
 
 
-def is_masked_fill(op: Op, masks: int) -> bool:
-    """Whether a number is put where one mask says: canDispatchToMaskedFill, IndexingUtils.h."""
-    if not op.name.startswith(("index_put_", "_index_put")) or masks != 1:
+def searched_and_waited_for(op: Op) -> int:
+    """Copies that are waited for of what was found in masks of the host's. See `_index`."""
+    return sum(_searched_on_host(op)) if _accumulates(op) else 0
+
+
+def _searched_on_host(op: Op) -> list[int]:
+    """Copies for each mask of the host's, in which it is searched there: one, from pinned memory.
+
+    ``expandTensors`` in IndexingUtils.h. Where what is put is added, each dimension of what was
+    found is copied by itself, and waited for (computeLinearIndex in cuda/Indexing.cu).
+    """
+    masks = [t for t in op.args[1] if _is_hosts(t) and mask_count([t])]
+    return [t.dim() if _accumulates(op) else 1 for t in masks]
+
+
+def _accumulates(op: Op) -> bool:
+    return op.name != "index" and bool(argument(op, 3, "accumulate", False))
+
+
+def _is_hosts(tensor: Any) -> bool:
+    return tensor is not None and device_of(tensor).type == "cpu"
+
+
+def is_masked_fill(op: Op) -> bool:
+    """Whether a number is put where one mask says: canDispatchToMaskedFill.
+
+    TensorAdvancedIndexingUtils.h: the mask is on the GPU, and the number is the host's.
+    """
+    if not op.name.startswith(("index_put_", "_index_put")) or _accumulates(op):
         return False
     indices = [t for t in op.args[1] if t is not None]
-    accumulate = bool(argument(op, 3, "accumulate", False))
-    value = op.args[2]
-    return (
-        len(indices) == 1
-        and not accumulate
-        and value.numel() == 1
-        and device_of(value).type == "cpu"
-        and str(indices[0].dtype) == "torch.bool"
-    )
+    one_mask = len(indices) == 1 == mask_count(indices) and not _is_hosts(indices[0])
+    return one_mask and op.args[2].numel() == 1 and _is_hosts(op.args[2])
 
 
 def mask_count(indices: Any) -> int:
     """How many of an index's tensors are masks."""
     names = ("torch.bool", "torch.uint8")
     return sum(1 for t in indices or () if t is not None and str(t.dtype) in names)
+
+
+def _where(op: Op) -> Cost:
+    """TensorCompare.cpp, where_self_out: casts, and a copy of each number that is the host's.
+
+    What is not of the dtype of the result is cast first, and the condition to booleans.
+    """
+    wanted = ("torch.bool", *[str(t.dtype) for t in [*op.written[:1]] * 2])
+    pairs = list(zip(op.read, wanted, strict=False))
+    cast = sum(1 for t, dtype in pairs if str(t.dtype) != dtype and not _is_hosts(t) and t.numel())
+    return Cost(1 + cast, len(numbers_of_host(op)))
+
+
+def numbers_of_host(op: Op) -> list[Tensor]:
+    """The host's tensors among those that `where` chooses by and from: without dimensions."""
+    return [t for t in op.read[:3] if _is_hosts(t)]
 
 
 def _after_a_clone(op: Op) -> Cost:
@@ -373,6 +410,17 @@ def _group_norm(op: Op) -> Cost:
     return Cost(2 if plain or argument(op, 5, "HxW") == 1 else 3, exact=op.read[0].is_contiguous())
 
 
+def _repeat_interleave(op: Op) -> Cost:
+    """Repeat.h: a scan, which is left to CUB, and the kernel that writes.
+
+    Without `output_size` both the length and whether all are positive are read before.
+    """
+    if not op.read[0].numel():
+        return NOTHING
+    known = op.kwargs.get("output_size") is not None
+    return Cost(2 if known else 4, 0 if known else 2, exact=False)
+
+
 def _pad(op: Op) -> Cost:
     """PadNd.cpp: everything is filled, and what was given is copied inside. See `_copy`.
 
@@ -443,12 +491,14 @@ _SPECIAL: dict[str, Callable[[Op], Cost]] = {
     "roll": _roll,
     "equal": _equal,
     "repeat": _repeat,
+    "repeat_interleave": _repeat_interleave,
     **dict.fromkeys(("pow", "pow_"), _power),
     "constant_pad_nd": _pad,
     "isinf": _isinf,
     "native_batch_norm": _batch_norm,
     "native_group_norm": _group_norm,
     "masked_fill": _masked_fill,
+    "where": _where,
     "embedding": _embedding,
     "_local_scalar_dense": _scalar_read,
 }

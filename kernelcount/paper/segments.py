@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 from kernelcount.errors import NotMeasuredError
@@ -69,12 +70,20 @@ class Recorder:
         self.segments.append(Segment(given, made, grad, module=module, broke=broke))
         return made
 
-    def op(self, func: Any, args: Any, kwargs: dict[str, Any], made: Any) -> None:
-        """An op was run. Those of a graph, and of the way back, are none of ours."""
+    def op(
+        self, func: Any, args: Any, kwargs: dict[str, Any], made: Any, *, counted: bool = True
+    ) -> None:
+        """An op was run. Those of a graph, and of the way back, are none of ours.
+
+        `counted` False: it is a part of what is counted as a whole, as cuDNN does a whole GRU.
+        """
         import torch
 
         self.went_backward()
         if self._inside or adapter.backward_node() is not None:
+            return
+        if not counted:
+            self.trouble = self.trouble or _A_WHOLE
             return
         if not any(isinstance(t, torch.Tensor) for t in leaves(made)):
             return  # a value has gone to the host
@@ -91,8 +100,10 @@ class Recorder:
         """Something runs: in a backward pass of the user's own it is no part of ours."""
         if self._inside or adapter.backward_node() is None or self.trouble:
             return
-        if site(sys._getframe(1)) is not None:  # else it is we who go back
+        if _goes_backward(sys._getframe(1)):  # else it is we who go back
             self.trouble = "the function goes backward itself"
+        elif site(sys._getframe(1)) is not None:
+            self.trouble = "code of its own runs in the backward pass, as a hook does"
 
     @property
     def ops(self) -> int:
@@ -114,6 +125,16 @@ class Recorder:
 
         if torch.is_autocast_enabled("cuda") and not self.trouble:
             self.trouble = "autocast is on round parts of it"
+
+
+_A_WHOLE = "a call between its graphs is one op on a GPU, and many where it can be followed"
+
+
+def _goes_backward(frame: FrameType | None) -> bool:
+    """Whether it is code of the user's that has autograd go backward, in which this frame is."""
+    while frame is not None and frame.f_code.co_name != "_engine_run_backward":
+        frame = frame.f_back
+    return frame is not None and site(frame) is not None
 
 
 def _called(module: Any) -> list[Any]:

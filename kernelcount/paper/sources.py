@@ -17,14 +17,14 @@ from kernelcount.model import Phase, Place, Source
 from kernelcount.origins import attention
 from kernelcount.origins.callers import calls_the_user, is_generated, is_users, line_of, plain
 from kernelcount.paper import origins
-from kernelcount.paper.traced import Traced
+from kernelcount.paper.traced import NO_ROOTS, Roots, Traced
 
 
 class _Where(NamedTuple):
     """The line, the module, the phase as far as frames tell, and whether it is attention by parts.
 
     `inside`: the line lies in what autograd calls, as a backward of the user's own does, where a
-    node of its is at work.
+    node of its is at work. `roots`: of a compiled function, where that is what calls.
     """
 
     place: Place | None = None
@@ -32,6 +32,7 @@ class _Where(NamedTuple):
     phase: Phase = "forward"
     composed: bool = False
     inside: bool = False
+    roots: Roots = NO_ROOTS
 
 
 _Kind = Literal["user", "module", "optimizer", "backward", "engine", "attention", "ours", ""]
@@ -51,14 +52,22 @@ class Sources:
         self._number = -1
         self._paths: dict[int, tuple[Any, dict[int, str]]] = {}
 
-    def saw(self) -> None:
-        """An op is dispatched: to be called for each, in order, before `of`."""
+    def saw(self, *, compiled: bool = False) -> None:
+        """An op is dispatched, or a graph called: to be told of each, in order, before `of`."""
         if origins.lacking():
             return
         number = origins.sequence_number()
         if number != self._number:
             self._number = number
-            self._forward[number - 1] = self._walk()
+            self._forward[number - 1] = self._walk(compiled=compiled)
+
+    def roots(self) -> Roots:
+        """The variables of the function that calls a graph just now, or whose backward it is."""
+        if origins.lacking():
+            return NO_ROOTS
+        node = origins.backward_number()
+        forward = self._forward.get(node) if node is not None else None
+        return self._walk(compiled=True).roots if forward is None else forward.roots
 
     def of(self, op: str) -> tuple[tuple[Traced, ...], Source | None]:
         """The op that runs just now, and where it comes from; nothing where that is not known."""
@@ -83,16 +92,22 @@ class Sources:
             return here._replace(module=module, phase="backward")
         return known._replace(phase="backward")
 
-    def _walk(self, *, in_backward: bool = False) -> _Where:
-        """What the frames tell; of modules `in_backward` those alone that autograd calls."""
+    def _walk(self, *, in_backward: bool = False, compiled: bool = False) -> _Where:
+        """What the frames tell; of modules `in_backward` those alone that autograd calls.
+
+        `compiled`: also what modules a compiled function has, which calls.
+        """
         frame: FrameType | None = sys._getframe(1)
         place: Place | None = None
         modules: list[Any] = []
         phase: Phase = "forward"
         composed = False
         called, inside = True, False
+        variables: dict[str, Any] | None = None
         while frame is not None:
             code = frame.f_code
+            if compiled and variables is None and not _is_runtime(frame):
+                variables = frame.f_locals
             kind = _kind(code.co_filename, code.co_name)
             if kind == "ours":
                 break
@@ -109,7 +124,14 @@ class Sources:
             elif kind == "attention":
                 composed = True
             frame = frame.f_back
-        return _Where(place, self._path(modules), phase, composed, inside)
+        path = self._path(modules)
+        return _Where(place, path, phase, composed, inside, self._roots(modules, variables or {}))
+
+    def _roots(self, modules: list[Any], variables: dict[str, Any]) -> Roots:
+        """The paths of the variables that are modules, in the outermost that is called."""
+        known = self._paths[id(modules[-1])][1] if modules else {}
+        found = ((name, known.get(id(value))) for name, value in variables.items())
+        return tuple((n, _without_wrapper(path)) for n, path in found if path is not None)
 
     def _path(self, modules: list[Any]) -> str | None:
         """The path of the innermost of the modules that are called, in the outermost."""
@@ -120,7 +142,22 @@ class Sources:
             named = {id(module): name for name, module in outer.named_modules()}
             self._paths[id(outer)] = (outer, named)
         path = self._paths[id(outer)][1].get(id(inner), type(inner).__name__)
-        return path.removeprefix("_orig_mod").strip(".") or None
+        return _without_wrapper(path) or None
+
+
+def _without_wrapper(path: str) -> str:
+    """A module's path without that of torch.compile's own module round it."""
+    return path.removeprefix("_orig_mod").strip(".")
+
+
+# What runs between a compiled function and its graph: torch's runtime of graphs, code that this
+# writes, in modules of no name, and ours.
+_RUNTIME = ("kernelcount.", "torch._", "torch.autograd", "torch.fx", "torch.utils", "contextlib")
+
+
+def _is_runtime(frame: FrameType) -> bool:
+    name = frame.f_globals.get("__name__")
+    return name is None or str(name).startswith(_RUNTIME)
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,8 @@ from kernelcount.model import Apart, Origin, Phase, Place, Source
 class Traced:
     """One op. `call` tells it apart from others like it in its `family`, a graph and its backward.
 
-    An op without either is one of its own each time.
+    An op without either is one of its own each time. `root`: the variable, of the function that was
+    compiled, from which the path in `module` leads on; empty: from the outermost module.
     """
 
     op: str
@@ -22,6 +23,13 @@ class Traced:
     phase: Phase = "forward"
     call: str = ""
     family: tuple[int, ...] = ()
+    root: str = ""
+
+
+Roots = tuple[tuple[str, str], ...]
+"""Variables of a compiled function that are modules, with the path of each in the outermost."""
+
+NO_ROOTS: Roots = ()
 
 
 class Numbering:
@@ -47,15 +55,36 @@ class Numbering:
 
 
 def placed(
-    ops: Sequence[Traced], site: Place | None, family: tuple[int, ...], phase: Phase | None = None
+    ops: Sequence[Traced],
+    site: Traced | None,
+    family: tuple[int, ...],
+    phase: Phase | None = None,
+    roots: Roots = NO_ROOTS,
 ) -> tuple[Traced, ...]:
-    """The ops of a graph as one call of it has them: where they tell no line, the call's is it.
+    """The ops of a graph as one call of it, at `site`, has them: where they tell no line, it does.
 
     `phase`: that of the call, where the graph does not tell it, as that of a hook does not.
     """
+    at = site or Traced("")
     return tuple(
-        replace(op, place=op.place or site, phase=phase or op.phase, family=family) for op in ops
+        replace(
+            op,
+            place=op.place or at.place,
+            module=_in_outermost(op, at.module, roots),
+            phase=phase or op.phase,
+            family=family,
+            root="",
+        )
+        for op in ops
     )
+
+
+def _in_outermost(op: Traced, called: str | None, roots: Roots) -> str | None:
+    """The path of an op's module in the outermost that is called; `called`: of the innermost."""
+    for name, path in roots:
+        if name == op.root:
+            return ".".join(filter(None, (path, op.module))) or None
+    return op.module or called
 
 
 def in_its_graph(source: Source, *, several: bool) -> Source:

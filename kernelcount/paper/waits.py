@@ -84,13 +84,18 @@ def _found(op: rules.Op, pinned: Pinned) -> Iterator[tuple[SyncKind, str]]:
         name = "to" if op.name == "_to_copy" else op.name
         yield from ((kind, name) for kind in _copy(op, pinned))
     else:
-        yield from inside(op)
+        yield from inside(op, pinned)
 
 
-def inside(op: rules.Op) -> Iterator[tuple[SyncKind, str]]:
-    """The waits inside of an op that copies nothing between host and GPU and reads no value."""
+def inside(op: rules.Op, pinned: Pinned | None = None) -> Iterator[tuple[SyncKind, str]]:
+    """The waits inside of an op that does not only copy between host and GPU, and reads no value.
+
+    `pinned`: the host's memory of which it is known that it is pinned.
+    """
     if op.name in _INDEXED:
-        yield from ((kind, op.name) for kind in _index(op))
+        yield from ((kind, op.name) for kind in _index(op, pinned))
+    elif op.name == "where":
+        yield from ((_to_device(t, pinned), op.name) for t in rules.numbers_of_host(op))
     else:
         yield from reads.found(op)
 
@@ -117,15 +122,21 @@ def _copy(op: rules.Op, pinned: Pinned) -> Iterator[SyncKind]:
         if not at_once or (op.name == "copy_" and target not in pinned):
             yield "copy to host"
     elif not at_once:
-        yield "copy to device" if source in pinned else "pageable copy"
+        yield _to_device(source, pinned)
 
 
-def _index(op: rules.Op) -> Iterator[SyncKind]:
+def _index(op: rules.Op, pinned: Pinned | None) -> Iterator[SyncKind]:
     """A search for the true elements of each mask; and what comes from the host is copied first."""
-    masks = rules.mask_count(op.args[1])
-    if rules.is_masked_fill(op, masks):
+    if rules.is_masked_fill(op):
         return
-    for _ in range(rules.indexed_from_host(op)):
+    yield from (_to_device(t, pinned) for t in rules.indexed_from_host(op))
+    for _ in range(rules.searched_and_waited_for(op)):
         yield "pageable copy"
-    for _ in range(masks):
+    on_gpu = [t for t in op.args[1] if t is not None and not is_on(t, "cpu")]
+    for _ in range(rules.mask_count(on_gpu)):
         yield "mask"
+
+
+def _to_device(tensor: Any, pinned: Pinned | None) -> SyncKind:
+    known = pinned is not None and tensor in pinned
+    return "copy to device" if known else "pageable copy"

@@ -66,11 +66,13 @@ def calls(code: str) -> list[Call]:
     names = {**dict(_made(tree)), **dict(_aliases(tree))}
     found: list[tuple[int, int, Call]] = []
     functions = {f.name: f for f in _functions(tree)}
+    tests = {node.test for node in ast.walk(tree) if isinstance(node, ast.If | ast.While)}
     branches = {name for name in functions if not _RUNS.match(name)}
     for name, function in functions.items():
         for node, certain in _parts(function) if name not in branches else ():
             called = ast.unparse(node.func).removeprefix("self.")
-            call = Call("branch", called) if called in branches else _classified(node, names)
+            call = Call("branch", called) if called in branches else None
+            call = call or _classified(node, names, tested=node in tests)
             if call is not None and not certain:
                 call = Call("branch", call.name)
             if call is not None:
@@ -151,8 +153,8 @@ def _of_library(name: str) -> Call:
     return Call("wait", name, wait="explicit") if waits else Call("library", name)
 
 
-def _classified(node: ast.Call, names: dict[str, str]) -> Call | None:
-    """What a call is, or None where it puts nothing on the GPU."""
+def _classified(node: ast.Call, names: dict[str, str], *, tested: bool = False) -> Call | None:
+    """What a call is, or None where it puts nothing on the GPU. `tested`: it is an ``if``'s."""
     written = ast.unparse(node.func)
     root, _, rest = written.partition(".")
     named = root in names and not root.startswith("buf")  # what a buffer is asked is no call of it
@@ -167,7 +169,7 @@ def _classified(node: ast.Call, names: dict[str, str]) -> Call | None:
     if last == "copy_":
         return Call("copy", "copy_", wait=_copying(node, root, names))
     if last == "item":
-        return Call("sync", written, wait="item")
+        return Call("sync", written, wait="bool" if tested else "item")
     if last in _HOST or last.startswith(_HOST_PREFIXES) or root.startswith(_CPU_KERNELS):
         return None
     if full.startswith(("torch.empty", "torch.cuda.", "torch._C.")) or root in ("self", "triton"):

@@ -210,6 +210,7 @@ class _Prices:
         self._next = list(accumulate(reversed(starts), min))[::-1]
         self._last = list(accumulate((settled.ended(i) or 0 for i in by_launch), max))
         self._busy = _merged((timeline.start[i], settled.ended(i) or 0) for i in timed)
+        self._known_from = min(starts) if NEVER in self._launched else 0
         self._before = [0, *accumulate(end - start for start, end in self._busy)]
         window = timeline.window
         self._end = None if window is None else round(window.end * 1000)
@@ -218,11 +219,15 @@ class _Prices:
         """Nanoseconds for which the GPU had nothing to do, for each wait; None: not known.
 
         What follows several waits, with nothing launched between them, stands at the last that
-        found the GPU at work.
+        found the GPU at work. Where something was launched before the recording began, what ran
+        before the first record was not all recorded.
         """
         prices: list[int | None] = []
         later: _Wait | None = None
         for wait in reversed(waits):
+            if wait.began * 1000 < self._known_from:
+                prices.append(None)
+                continue
             if self._found_nothing(wait):
                 prices.append(0 if self._known_before(wait) else None)
                 continue

@@ -188,8 +188,9 @@ def _how(place: Place) -> str:
 
 def _hidden(syncs: Sequence[Sync]) -> str:
     """What would hide the copies to the GPU."""
-    wheres = [p.where for p in places([s for s in syncs if s.hideable])]
-    return f"pin_memory() and non_blocking=True would hide the copies at {joined(wheres)}."
+    wheres = [p.where for p in places([s for s in syncs if s.hideable and s.file])]
+    at = f" at {joined(wheres)}" if wheres else ""
+    return f"pin_memory() and non_blocking=True would hide the copies{at}."
 
 
 def _idle(entry: Figures, entries: Sequence[Figures], page: Page) -> Iterator[Text]:

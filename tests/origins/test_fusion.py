@@ -1,6 +1,7 @@
 """Compiled kernels are aligned with eager ones by what they compute, not by their names."""
 
 from array import array
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,14 @@ def test_forward_and_backward_of_one_line_are_not_the_same():
     back = op("mul", phase="backward")
     kernels = capture("compile", generated(op("mul")), Source((back,), "backward", graph=1))
     assert replaced(align(eager(op("mul"), back), kernels)) == [(0,), (1,)]
+
+
+def test_of_a_line_in_a_branch_it_is_not_known_what_became_of_it():
+    for traced in ((), (SIX,)):
+        known = capture("compile", generated(op("add")), traced=traced)
+        hiding = replace(known, provenance=replace(known.provenance, hidden=(SIX,)))
+        found = align(eager(op("add"), op("mul", SIX)), hiding)
+        assert (found.left, found.matched, found.total) == (((1, UNKNOWN),), 1, 2)
 
 
 def test_an_op_whose_line_was_compiled_and_of_which_nothing_is_left_was_removed():
@@ -146,8 +155,32 @@ def test_every_reason_is_explained_as_the_document_has_it():
         assert f"| `{reason}` | {words} |" in document
 
 
-def test_in_backward_an_op_that_a_kernel_computes_at_another_line_is_not_said_to_be_gone():
-    other = Source((op("mul", SIX, phase="backward"),), "backward", graph=1)
-    kernels = capture("compile", generated(op("add")), other, traced=(FIVE, SIX))
+def back(*ops, place=SIX):
+    found = tuple(op(name, place, number=i, phase="backward") for i, name in enumerate(ops))
+    return Source(found, "backward", graph=1)
+
+
+def test_in_backward_an_op_that_one_kernel_computes_at_another_line_is_that():
+    kernels = capture("compile", generated(op("add")), back("mul"), traced=(FIVE, SIX))
+    found = align(eager(op("add"), op("mul", phase="backward")), kernels)
+    assert (replaced(found), found.left, found.kernels[1].by_line) == ([(0,), (1,)], (), ())
+
+
+@pytest.mark.parametrize(
+    "kernels", [(back("mul"), back("mul", place=SEVEN)), (back("mul", "mul"),)]
+)
+def test_in_backward_an_op_that_may_be_one_of_several_at_other_lines_is_not_said_to_be_gone(
+    kernels,
+):
+    kernels = capture("compile", generated(op("add")), *kernels, traced=(FIVE, SIX))
     found = align(eager(op("add"), op("mul", phase="backward")), kernels)
     assert (found.left, found.matched) == (((1, UNKNOWN),), 1)
+
+
+def test_in_backward_a_line_is_no_answer_where_another_kernel_has_the_op():
+    product, added = back("mm", place=FIVE), back("add")
+    found = align(eager(op("add", phase="backward")), capture("compile", product, added))
+    assert (replaced(found), found.left) == ([(), (0,)], ())
+    twice = capture("compile", product, added, back("add", place=SEVEN))
+    found = align(eager(op("add", phase="backward")), twice)
+    assert (replaced(found), found.left) == ([(), (), ()], ((0, UNKNOWN),))

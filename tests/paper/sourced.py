@@ -222,3 +222,74 @@ class Watched(nn.Module):
 def puts(x):
     x[2] = 5.0
     return x + 1
+
+
+def gradient_inside(x):
+    def loss(t):
+        return (t.sin() ** 2).sum()
+
+    return torch.func.grad(loss)(x)
+
+
+def up(x):
+    return x + 1
+
+
+def down(x):
+    return x - 1
+
+
+def branch(x):
+    y = torch.cond(x.sum() < 0, up, down, (x,))
+    return y.sin()
+
+
+class Inside(nn.Module):
+    breaks = True
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(32, 32)
+
+    def forward(self, x):
+        if self.breaks:
+            print(end="")
+        return self.fc(x).exp()
+
+
+class Outside(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = Inside(), Inside()
+
+    def forward(self, x):
+        return self.a(x) + self.b(x)
+
+
+class OutsideHooked(Outside):
+    def __init__(self):
+        super().__init__()
+        self.a.breaks = self.b.breaks = False
+        self.a.register_full_backward_hook(lambda module, before, after: None)
+
+
+def helped(module, x):
+    print(end="")
+    return module.fc(x).exp()
+
+
+class OutsideHelped(Outside):
+    def forward(self, x):
+        return helped(self.a, x) + helped(self.b, x)
+
+
+def make_Outside(n, device):
+    return (torch.randn(n, 32, device=device),)
+
+
+def make_OutsideHooked(n, device):
+    return make_Outside(n, device)
+
+
+def make_OutsideHelped(n, device):
+    return make_Outside(n, device)

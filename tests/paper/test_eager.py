@@ -9,6 +9,13 @@ pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("by_
 
 HEAD = """
 import torch.nn.functional as F
+
+@torch.jit.script
+def scripted(x):
+    return (x + 1).relu() * 2
+
+modules = torch.jit.script(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh()))
+
 layer = torch.nn.Linear(128, 64)
 
 def make_inputs(n, device):
@@ -18,6 +25,14 @@ def gradient(x, function):
     x = x.detach().requires_grad_()
     function(x).sum().backward()
     return x.grad
+
+@torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float16)
+def doubled(x):
+    return x * 2
+
+def cast(x):
+    with torch.autocast("cuda"):
+        return doubled(x)
 
 def f(x):
     image = x.view(1, 4, 32, 64)
@@ -47,6 +62,17 @@ def counted(target):
         ("y = x * 2; y[:, 1:3] += 1", 2, 0),
         ("y = x * 2; y[0] *= 2", 2, 0),
         ("x[torch.tensor([0, 1])]", 1, 1),
+        ("x[[0, 1]]", 1, 1),
+        ("x[[0, 1], 2:4]", 1, 1),
+        ("x[[0, 1], [1, 2]]", 1, 2),
+        ("x[[0, 1]] = 0.", 1, 2),
+        ("x[torch.arange(64) < 5]", 1, 1),
+        ("(x > 0)[[0, 1]] = True", 2, 2),
+        ("x.new([1., 2.])", 0, 1),
+        ("torch.where(x > 0, x, torch.tensor(0.))", 2, 1),
+        ("torch.where(x > 0, x, x.double())", 4, 0),
+        ("torch.testing.assert_close(x, x)", 14, 1),
+        ("cast(x)", 2, 0),
         ("x.softmax(1)", 1, 0),
         ("x.t().softmax(1)", 2, 0),
         ("x[:, :64].log_softmax(1)", 2, 0),
@@ -85,6 +111,9 @@ def test_it_is_counted_as_on_a_gpu(counted, body, kernels, copies):
         ("x.repeat(1, 1)", 0),
         ("gradient(x, lambda t: t.cumprod(1))", 3),
         ("gradient(x, lambda t: t.prod(1))", 3),
+        ("scripted(x) + 1", 1),  # its fuser may make one kernel of all that is in it
+        ("modules(x) + 1", 1),
+        ("x.repeat_interleave(torch.ones(64, device='cuda').long(), 0)", 7),
     ],
 )
 def test_where_that_cannot_be_known_it_is_a_lower_bound_and_not_above(counted, body, least):

@@ -206,11 +206,42 @@ def test_the_hooks_of_a_module_have_their_own_lines_in_the_backward_pass_of_both
     assert (fusion.left, fusion.matched) == ((), fusion.total)
 
 
-def test_what_a_compiled_kernel_may_do_at_another_line_is_never_said_to_be_gone():
-    eager, _, fusion = run("hooked_inside", backward=True)
+def test_what_a_compiled_kernel_does_at_another_line_is_found_by_its_op():
+    eager, compiled, fusion = run("hooked_inside", backward=True)
+    names = [name for name, _ in work(eager)]
+    (clamping,) = (f for f in fusion.kernels if names.index("clamp") in f.replaces)
+    assert "clamp" in {o.op for o in compiled.provenance.sources[clamping.record].origins}
+    assert (fusion.left, fusion.matched) == ((), fusion.total)
+
+
+def test_a_gradient_that_a_graph_asks_for_itself_is_of_the_backward_pass_in_both_variants():
+    eager, _, fusion = run("gradient_inside")
+    assert [s.phase for s in eager.provenance.sources].count("backward") > 3
+    assert (fusion.left, fusion.matched) == ((), fusion.total)
+
+
+def test_of_a_line_in_a_branch_it_is_not_known_what_became_of_it():
+    eager, compiled, fusion = run("branch")
     ((left, why),) = fusion.left
-    assert list(work(eager))[left] == ("clamp", ["y.register_hook(lambda g: g.clamp(-1, 1))"])
+    assert list(work(eager))[left][1] in (["return x + 1"], ["return x - 1"])
     assert (why, fusion.matched) == ("unknown", fusion.total - 1)
+    assert [(w.kind, w.op) for w in compiled.syncs] == [("bool", "is_nonzero")]
+
+
+@pytest.mark.parametrize("name", ["Outside", "OutsideHooked", "OutsideHelped"])
+def test_after_a_break_inside_of_it_a_module_has_its_whole_path(name):
+    eager, compiled, fusion = run(name, backward=True)
+    paths = [{o.module for s in c.provenance.sources for o in s.origins} for c in (eager, compiled)]
+    assert {"a.fc", "b.fc"} <= paths[0]
+    assert paths[1] <= paths[0]
+    sources = eager.provenance.sources, compiled.provenance.sources
+    for fused in fusion.kernels:
+        modules = [
+            {(o.module or "")[:1] for i in places for o in all_[i].origins} & {"a", "b"}
+            for all_, places in zip(sources, (fused.replaces, [fused.record]), strict=True)
+        ]
+        assert modules[0] <= modules[1], "those of a are replaced by those of a"
+    assert (fusion.left, fusion.matched) == ((), fusion.total)
 
 
 def test_what_is_put_into_an_array_has_the_line_that_puts_it():

@@ -359,8 +359,10 @@ def f(x):
     x.repeat_interleave(repeats, output_size=64)
     return x.unique(), x.repeat_interleave(repeats)
 """)
-    assert [kind for kind, _, line in found["eager"] if line == 3] == ["inside an op"] * 2
-    assert {line for _, _, line in found["eager"]} == {3}
+    # Of those that are repeated both the sum and whether any is negative are read.
+    assert found["eager"] == [
+        ("inside an op", "_unique2", 3), *[("inside an op", "repeat_interleave", 3)] * 2
+    ]  # fmt: skip
 
 
 TRAINING = """
@@ -489,3 +491,98 @@ def test_outside_of_all_the_users_code_a_wait_has_no_line():
     code = "def call():\n    return waits.at('item', 'item')"
     exec(compile(code, capture.__file__, "exec"), ours)
     assert ours["call"]().line is None
+
+
+def test_sequences_in_an_index_are_made_on_the_host_and_copied_each(waited):
+    found = waited("""
+import numpy as np
+several = [[0, 1], [1, 2]]
+
+
+def f(x):
+    x = x.clone().view(8, 8)
+    x[[0, 2, 5]], x[range(3)], x[(0, 1), ], x[np.array([0, 2])]
+    x[:, [0, 3]], x[..., [0, 3]], x[1, [0, 3]]
+    x[[0, 1], [1, 2]], x[several]
+    x[[1, 2]] = 0.5
+    x[[True] * 4 + [False] * 4] = x[:4]
+    x[(0, 1)], x[0, 1], x[np.int64(3)], x[1:2, None], x[...]
+    x[np.array(3)], x[list(range(8)) * 8]
+    return x
+""")
+    lines = [line for _, _, line in found["eager"]]
+    assert lines == [2] * 4 + [3] * 3 + [4] * 4 + [5] * 2 + [6] * 2 + [8] * 3
+    assert {kind for kind, _, line in found["eager"] if line < 6} == {"pageable copy"}
+    assert [kind for kind, _, line in found["eager"] if line == 6] == ["pageable copy", "mask"]
+
+
+def test_where_a_mask_is_the_hosts_it_is_searched_there_and_what_is_found_is_not_waited_for(waited):
+    found = waited("""
+mask, places = torch.arange(64) < 5, torch.tensor([0, 2])
+pinned = torch.tensor([0, 2]).pin_memory()
+
+
+def f(x):
+    x = x.clone()
+    x[mask]
+    x[places]
+    x[mask] = 0.5
+    x[places.cuda()]
+    return x
+""")
+    assert found["eager"] == [
+        ("pageable copy", "index", 3), ("pageable copy", "index_put_", 4),
+        ("pageable copy", "to", 5),
+    ]  # fmt: skip
+
+
+def test_numbers_of_the_hosts_are_copied_where_a_choice_is_made_of_them(waited):
+    found = waited("""
+one, two = torch.tensor(0.0), torch.tensor(1.0)
+
+
+def f(x):
+    torch.where(x > 0, x, one)
+    torch.where(x > 0, one, two)
+    return torch.where(x > 0, x, 0.0), x + one, x.clamp(0.0), torch.maximum(x, one)
+""")
+    assert found["eager"] == [("pageable copy", "where", line) for line in (1, 2, 2)]
+
+
+def test_torchs_own_code_that_acts_for_the_user_sees_a_gpu(waited):
+    found = waited("""
+scaler = torch.amp.GradScaler("cuda")
+
+
+def f(x):
+    torch.testing.assert_close(x, x.clone())
+    scaler.scale(x)
+    scaler.update(torch.ones((), device=x.device))
+    return x
+""")
+    assert [w for w in found["eager"] if w[2] == 1] == [("bool", "is_nonzero", 1)]
+
+
+def test_a_copy_to_the_host_that_nobody_waits_for_is_known_not_to_be(count, target):
+    path = target("""
+        def f(x):
+            return x.to("cpu", non_blocking=True)
+    """)
+    outcome = count(f"{path}:f", device="paper", sizes=(64,))["eager"]
+    assert (outcome.syncs, outcome.count("copy")) == ((), 1)
+    assert "syncs-at-least" not in codes(outcome)
+
+
+def test_numbers_of_the_hosts_own_are_no_values_that_the_path_depends_on(count, target):
+    path = target("""
+        import time
+
+        def f(x):
+            began = time.time()
+            y = x + 1
+            print("took", time.time() - began, end="")
+            return y.relu()
+    """)
+    outcome = count(f"{path}:f", "compile", device="paper", sizes=(64,))["compile"]
+    assert "values" not in codes(outcome)
+    assert (outcome.syncs, outcome.count("kernel")) == ((), 2)

@@ -138,6 +138,23 @@ CODE = """
 
     def unbroken(a, b):
         return (a + b).relu()
+
+    recurrent = torch.nn.GRU(8, 8, batch_first=True, device="cuda")
+
+    def recurs(a):
+        return recurrent(a.view(1, -1, 8))[0].tanh()
+
+    hooked = torch.nn.Linear(8, 8, device="cuda")
+    hooked.register_full_backward_hook(lambda module, new, old: tuple(g * 2 for g in new))
+
+    def hooks(a):
+        return hooked(a.view(-1, 8)).tanh()
+
+    def goes_back(a):
+        b = a.detach().requires_grad_()
+        print("", end="")
+        b.tanh().sum().backward()
+        return b.grad
 """
 SQUARE = ("f32[64,64]", "f32[64,64]")
 
@@ -222,6 +239,20 @@ def test_where_it_cannot_be_told_the_reason_is_one_to_understand(compiled, name,
     assert together.kernels is None
     assert why in together.why
     assert "Error" not in together.why
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("recurs", "one op on a GPU"),
+        ("hooks", "as a hook does"),
+        ("goes_back", "the function goes backward itself"),
+    ],
+)
+def test_what_runs_beside_the_graphs_is_told_as_what_it_is(compiled, name, why):
+    cost = compiled(name, sizes=(256,), backward=name == "hooks").breaks_cost
+    assert cost.kernels is None
+    assert why in cost.why
 
 
 def test_what_dynamo_checks_of_a_value_launches_nothing(compiled):

@@ -87,7 +87,7 @@ class Runner:
 def test_what_runs_in_some_cases_only_is_a_branch():
     assert calls(BRANCHES) == [
         Call("generated", "triton_poi_fused_add_1"),
-        Call("sync", "buf1.item", "item"),
+        Call("sync", "buf1.item", "bool"),
         Call("branch", "true_graph_0"),
         Call("branch", "triton_poi_fused_sub_2"),
     ]

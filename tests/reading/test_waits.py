@@ -230,7 +230,9 @@ def recorded(name):
 def test_the_waits_in_recorded_traces_are_found(name):
     found = recorded(name).syncs
     assert [(s.kind, s.op) for s in found] == WITH_WAITS[name]
-    assert all(s.idle_ns is not None for s in found)
+    # Before the first record of the rank there ran what was launched before the recording began.
+    unknown = 6 if name == "ddp.rank0" else 0
+    assert sum(s.idle_ns is None for s in found) == unknown
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,11 @@ def test_the_whole_list_groups_by_line_the_costliest_first():
     )
 
 
+def test_of_copies_at_unknown_lines_it_is_told_what_would_hide_them_and_not_where():
+    text = table(waiting(replace(COPY, file=None, line=None)), full=True)
+    assert "  pin_memory() and non_blocking=True would hide the copies.\n" in text
+
+
 def test_of_several_variants_each_list_says_whose_it_is():
     text = table(waiting(ITEM), waiting(COPY, name="compile"), full=True)
     assert "where the CPU waits, eager" in text
