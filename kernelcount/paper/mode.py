@@ -30,6 +30,7 @@ _IN_PLACE = {
     "scatter_add": ("GatherBackward", "CummaxBackward", "CumminBackward"),
     "index_put": ("IndexBackward",),
     "index_add": ("IndexSelectBackward",),
+    "masked_fill": ("Atan2Backward",),
     "masked_scatter": ("MaskedSelectBackward",),
     "put": ("TakeBackward",),
 }
