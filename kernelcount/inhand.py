@@ -21,7 +21,8 @@ from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.inputs import Arguments
 from kernelcount.model import Capture, Outcome, Unmeasured
 from kernelcount.nesting import inside, tensors
-from kernelcount.probes.compiler import stance_kept, trace_unheard
+from kernelcount.probes import configs
+from kernelcount.probes.compiler import trace_unheard
 from kernelcount.state import UserState, names_in
 
 if TYPE_CHECKING:
@@ -407,7 +408,7 @@ _owner: int | None = None
 def as_it_was() -> Iterator[None]:
     """Leave the caller's process as it was, also after an error; one count at a time.
 
-    Random numbers, torch's settings, the stance of its compiler, warning filters and the import
+    Random numbers, torch's settings and those of its compiler, warning filters and the import
     path are put back. What torch.compile has compiled is forgotten, before and after: it compiles
     anew at the next call, and no count of ours is among the recompiles that it allows. The trace of
     what is compiled is kept from the logs.
@@ -431,7 +432,7 @@ def _kept() -> Iterator[None]:
     import torch
 
     path = list(sys.path)
-    with warnings.catch_warnings(), stance_kept(), trace_unheard():
+    with warnings.catch_warnings(), configs.kept(), trace_unheard():
         # What torch's compiler warns of in torch's own code is not for a caller's -W error.
         warnings.filterwarnings("ignore", module=r"torch\b")
         state = UserState(None, ((), {}), backward=False)

@@ -17,6 +17,7 @@ Switch = tuple[Callable[[], Any], Callable[[Any], Any]]
 """How a setting is read, and how it is set."""
 
 _UNKNOWN = object()
+_REFUSED = (RuntimeError, OSError, AttributeError)
 
 
 class Settings:
@@ -42,15 +43,18 @@ class Settings:
 
 
 def _read(get: Callable[[], Any]) -> Any:
-    """What is set; `_UNKNOWN` where torch refuses to tell, as of settings that exclude others."""
+    """What is set; `_UNKNOWN` where torch refuses to tell, as of settings that exclude others.
+
+    A build of torch for the CPU, which believes in a GPU on paper, lacks what it would ask.
+    """
     try:
         return get()
-    except (RuntimeError, OSError):
+    except _REFUSED:
         return _UNKNOWN
 
 
 def _set(put: Callable[[Any], Any], value: Any) -> None:
-    with suppress(RuntimeError, OSError):
+    with suppress(*_REFUSED):
         put(value)
 
 
@@ -98,13 +102,63 @@ def switches() -> Iterator[Switch]:
     yield from _precisions()
     yield torch.get_num_threads, torch.set_num_threads
     yield torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode
-    for name in ("enabled", "benchmark", "deterministic"):
-        yield _attribute(torch.backends.cudnn, name)
+    yield _anomalies, _set_anomalies
+    yield torch.is_warn_always_enabled, torch.set_warn_always
+    yield from _libraries()
+    yield from _attention()
+    yield from _conversions()
     yield from _autocast()
+    for api in (torch.cuda, torch.xpu):
+        if api.is_available() and api.is_initialized():
+            yield api.current_device, api.set_device
+            yield api.current_stream, api.set_stream
     if torch.cuda.is_available() and torch.cuda.is_initialized():
-        yield torch.cuda.current_device, torch.cuda.set_device
-        yield torch.cuda.current_stream, torch.cuda.set_stream
+        yield torch.cuda.get_sync_debug_mode, torch.cuda.set_sync_debug_mode
     yield _folder, os.chdir
+
+
+def _libraries() -> Iterator[Switch]:
+    """What libraries may choose by, and which one is asked."""
+    import torch
+
+    backends, cuda = torch.backends, torch.backends.cuda
+    for place, names in (
+        (backends.cudnn, ("enabled", "benchmark", "benchmark_limit", "deterministic")),
+        (backends.mkldnn, ("enabled", "deterministic")),
+        (backends.opt_einsum, ("enabled", "strategy")),
+        (cuda.matmul, ("allow_fp16_reduced_precision_reduction", "allow_fp16_accumulation",
+                       "allow_bf16_reduced_precision_reduction")),
+        (torch.utils.deterministic, ("fill_uninitialized_memory",)),
+    ):  # fmt: skip
+        yield from (_attribute(place, name) for name in names if hasattr(place, name))
+    for name in ("linalg", "blas", "rocm_fa"):
+        prefer = getattr(cuda, f"preferred_{name}_library", None)
+        if prefer is not None:
+            yield prefer, prefer
+
+
+def _attention() -> Iterator[Switch]:
+    """Which kernels of attention may be chosen, and whether modules take their fast path."""
+    import torch
+
+    cuda = torch.backends.cuda
+    for name in ("flash", "mem_efficient", "math", "cudnn"):
+        yield getattr(cuda, f"{name}_sdp_enabled"), getattr(cuda, f"enable_{name}_sdp")
+    yield cuda.fp16_bf16_reduction_math_sdp_allowed, cuda.allow_fp16_bf16_reduction_math_sdp
+    yield torch.backends.mha.get_fastpath_enabled, torch.backends.mha.set_fastpath_enabled
+    attention = torch.nn.attention
+    if hasattr(attention, "current_flash_attention_impl"):
+        yield attention.current_flash_attention_impl, _set_flash_attention
+
+
+def _conversions() -> Iterator[Switch]:
+    """How modules take over what they are converted to."""
+    import torch
+
+    future = torch.__future__
+    for name in ("overwrite", "swap"):
+        what = f"{name}_module_params_on_conversion"
+        yield getattr(future, f"get_{what}"), getattr(future, f"set_{what}")
 
 
 def _precisions() -> Iterator[Switch]:
@@ -134,6 +188,29 @@ def _autocast() -> Iterator[Switch]:
             partial(torch.set_autocast_enabled, device),
         )
         yield partial(torch.get_autocast_dtype, device), partial(torch.set_autocast_dtype, device)
+
+
+def _anomalies() -> tuple[bool, bool]:
+    """Whether autograd looks for the op whose gradient fails, and whether for NaN, too."""
+    import torch
+
+    return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+
+
+def _set_anomalies(both: tuple[bool, bool]) -> None:
+    import torch
+
+    torch.autograd.set_detect_anomaly(*both)
+
+
+def _set_flash_attention(name: str | None) -> None:
+    """Have this one of the implementations that were installed; None: torch's own."""
+    from torch.nn import attention
+
+    if name is None:
+        attention.restore_flash_attention_impl()
+    else:
+        attention.activate_flash_attention_impl(name)
 
 
 def _attribute(place: object, name: str) -> Switch:

@@ -3,8 +3,12 @@
 import gc
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing import forkserver
 from textwrap import dedent
 
 import pytest
@@ -25,6 +29,11 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # What is imported stays: while it is, there is nothing for the garbage collector to find.
 gc.disable()
 
+# Each graph that is compiled leaves thousands of objects: to look at them all at every 700 more, as
+# is Python's default, takes a tenth of the time of a test on paper. Twenty times 20,000 are looked
+# at together, some hundred MB at most.
+gc.set_threshold(20_000, 20, 50)
+
 _MOST_WORKERS = 4
 
 
@@ -37,15 +46,99 @@ def pytest_xdist_auto_num_workers():
 def pytest_collection_modifyitems(items):
     """Paper comes last: after it, torch holds CUDA for started to the end of the process.
 
-    Of several processes (pytest-xdist's `load`) each takes its tests in this order.
+    Of several processes (pytest-xdist's) each takes its files in this order.
     """
-    items.sort(key=lambda i: i.path.parent.name == "paper" or i.path.name == "test_examples.py")
+    items.sort(key=_turn)
+
+
+# The longest come first of those, lest one process waits for another at the end.
+_LONG = (
+    "test_lines.py",
+    "test_counts.py",
+    "test_whole.py",
+    "test_gpu_code.py",
+    "test_scenarios.py",
+)
+
+
+def _turn(item):
+    last = item.path.parent.name == "paper" or item.path.name == "test_examples.py"
+    return (last, item.path.name not in _LONG) if last else (last,)
+
+
+# Their workers are forked from servers, each of which takes six seconds to start: one for all.
+_FORKING = {
+    "tests/cli/test_processes.py",
+    "tests/ncu/test_run.py",
+    "tests/runners/test_runners.py",
+    "tests/test_beside.py",
+    "tests/test_warm.py",
+}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Keep the tests of a file in one process, in our order: what they share is made once.
+
+    For xdist's default, `load`; another `--dist` is as it was asked for.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    if config.getvalue("dist") != "load":
+        return None
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return "forking" if file in _FORKING else file
+
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
 
 
 def pytest_collection_finish():
     """What is imported stays: the garbage collector, which looks at all of torch, leaves it out."""
     gc.freeze()
     gc.enable()
+    # How long guards take to evaluate is only logged, and to measure it Dynamo flushes the caches
+    # of the processor at each graph: a tenth of the time of a small one.
+    if guards := sys.modules.get("torch._dynamo.guards"):
+        guards.profile_guard_manager = lambda *_: 0.0
+
+
+@pytest.fixture(scope="session")
+def forking():
+    """Have workers forked, within a context, from a process that has imported torch alone.
+
+    So that, unlike one that has counted on paper, it is as good for the CPU as a new one.
+    """
+    from kernelcount import warm
+    from kernelcount.probes import compiler
+
+    server, ready = forkserver.ForkServer(), threading.Event()
+    server.set_forkserver_preload([*compiler.MODULES, "kernelcount.capture", "kernelcount.worker"])
+    ready.set()
+
+    @contextmanager
+    def patched():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TORCH_WARM_POOL", "0")  # no fork would have its threads
+            server.ensure_running()
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("ensure_running", "connect_to_new_process"):
+                patch.setattr(forkserver, name, getattr(server, name))
+            patch.setattr(warm, "_served", ready)
+            yield partial(runners.in_worker, start=warm.forked)
+
+    yield patched
+    server._stop()
+
+
+@pytest.fixture
+def in_fork(forking):
+    """Do a job in workers that are forked, as `runners.in_worker` does it in new ones."""
+    with forking() as run:
+        yield run
 
 
 @pytest.fixture
@@ -75,6 +168,18 @@ def count(monkeypatch) -> Callable[..., dict[str, Outcome]]:
 def kernelcount(monkeypatch, capfdbinary, count):
     """Run the command line here: exit code, stdout, stderr."""
     monkeypatch.setattr(runners, "in_worker", runners.in_process)
+    return command_line(monkeypatch, capfdbinary)
+
+
+@pytest.fixture
+def kernelcount_forked(monkeypatch, capfdbinary, in_fork):
+    """The same, but for the worker: a process of its own."""
+    monkeypatch.setattr(runners, "in_worker", in_fork)
+    return command_line(monkeypatch, capfdbinary)
+
+
+def command_line(monkeypatch, capfdbinary):
+    """The command line as a function."""
     monkeypatch.setattr("signal.signal", lambda *_: None)
 
     def run(*arguments):

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from kernelcount import paper
+from kernelcount import paper, warm
 from kernelcount.beside import Alongside, OnPaper
 from kernelcount.errors import Interrupted, KernelcountError
 from kernelcount.model import Beside, Capture, Environment, Job, Paper, Unmeasured
@@ -108,7 +108,7 @@ def test_a_job_in_the_background_is_done_without_a_word(target, capfd):
     path = target("print('loading')\ndef f(x): return x + 1")
     job = Job(f"{path}:f", device="paper", sizes=(4,), variants=("eager",))
     said = []
-    results = Alongside(job).result(said.append)
+    results = Alongside(job, start=warm.forked).result(said.append)
     assert results.outcomes[0].count("kernel") == 1
     assert said
     assert capfd.readouterr() == ("", "")
@@ -124,10 +124,11 @@ def test_a_job_that_is_given_up_ends_at_once(target):
         alongside.result(lambda _: None)
 
 
-def test_a_job_that_rests_does_nothing_until_it_goes_on(target, tmp_path):
+def test_a_job_that_rests_does_nothing_until_it_goes_on(target, tmp_path, capfd):
     ticks = tmp_path / "ticks"
     path = target(f"""
 import time
+print("loading")
 for _ in range(10_000):
     with open({str(ticks)!r}, "a") as file:
         file.write(".")
@@ -146,6 +147,7 @@ for _ in range(10_000):
     finally:
         alongside.rest(on=True)
         alongside.cancel()  # one that rests can be ended, too
+    assert capfd.readouterr() == ("", "")
 
 
 def grows(file):

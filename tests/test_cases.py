@@ -1,6 +1,6 @@
 """The field cases that `run` meets, on the CPU: what happened to somebody must not happen here.
 
-What takes a process (stdout, signals, crashes) stands in cli/test_processes.py and test_runners.py.
+What takes a process (stdout, signals, crashes) stands in cli/test_processes.py and in runners/.
 """
 
 import pytest

@@ -46,6 +46,26 @@ def test_the_readme_names_both_commands_with_their_torch():
     assert commands[1].endswith(" -e '.[test]' && python -m pytest -n auto")
 
 
+def _anchors(text: str) -> set[str]:
+    """The anchors of the headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda p: p.name
+)
+def test_every_link_leads_somewhere(path):
+    for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        if link.startswith("http"):
+            continue
+        name, _, anchor = link.partition("#")
+        there = path.parent / name if name else path
+        assert there.exists(), link
+        assert not anchor or anchor in _anchors(there.read_text()), link
+
+
 def test_every_class_of_shape_stands_in_the_document():
     from kernelcount.paper import classes
 

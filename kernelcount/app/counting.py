@@ -114,7 +114,8 @@ def _run(
         else None
         for other in outcomes
     ]
-    outcomes = [comparison.with_costs(o, b) for o, b in zip(outcomes, besides, strict=True)]
+    for told in (comparison.with_costs, comparison.with_notes):
+        outcomes = [told(o, b) for o, b in zip(outcomes, besides, strict=True)]
     verdicts = [_verdict(o, b, rates) for o, b in zip(outcomes, besides, strict=True)]
     fusions = [_fusion(base, other) for other in outcomes]
     return Run(

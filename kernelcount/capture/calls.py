@@ -16,7 +16,7 @@ from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.inputs import Arguments
 from kernelcount.model import Environment, Note, Target
 from kernelcount.nesting import tensors
-from kernelcount.probes.compiler import stance_kept
+from kernelcount.probes import configs
 from kernelcount.state import UserState
 from kernelcount.variants import VARIANTS, Variant
 
@@ -151,7 +151,7 @@ def calling(
     """
     given = (subject.arguments.args, subject.arguments.kwargs)
     with ExitStack() as stack:
-        stack.enter_context(stance_kept())
+        stack.enter_context(configs.kept())
         stack.enter_context(prepared or subject.device.prepare())
         state = UserState(way.function, given, backward=subject.backward)
         stack.callback(state.restore)

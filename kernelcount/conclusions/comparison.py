@@ -110,6 +110,16 @@ def with_costs(measured: Outcome, on_paper: Beside | None) -> Outcome:
     return replace(measured, breaks=each, breaks_cost=together)
 
 
+def with_notes(measured: Outcome, on_paper: Beside | None) -> Outcome:
+    """What was measured on a GPU, with what is to be said of the bytes that paper gives it."""
+    if not isinstance(measured, Capture) or on_paper is None or on_paper.ledger is None:
+        return measured
+    paper = on_paper.outcome
+    notes = () if isinstance(paper, Unmeasured) else paper.notes
+    said = tuple(note for note in notes if note.code == "read-again")
+    return replace(measured, notes=(*measured.notes, *said)) if said else measured
+
+
 def _twin(at: Break, others: Sequence[Break]) -> Break | None:
     """The same break of another capture; its reason may be worded in another way there."""
     there = [b for b in others if (b.file, b.line) == (at.file, at.line)]

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
 from math import ceil, floor, prod
+from types import MappingProxyType
 from typing import Any
 
 from kernelcount.paper.footprint import Footprint, footprint, places_together
@@ -123,9 +126,23 @@ def _known(index: Any, variables: set[Any]) -> Any:
 def _hint(size: Any) -> int:
     from torch._inductor.virtualized import V
 
+    size = _expression(size).xreplace(_sizes.get())
     sizes = V.graph.sizevars
     hint = getattr(sizes, "optimization_hint", None) or sizes.size_hint  # the latter to torch 2.11
     return int(hint(size, fallback=0))
+
+
+@contextmanager
+def sizes_known(numbers: Mapping[Any, int]) -> Iterator[None]:
+    """Have symbols that hang on values, for which Inductor has no number, stand for these."""
+    before = _sizes.set(numbers)
+    try:
+        yield
+    finally:
+        _sizes.reset(before)
+
+
+_sizes: ContextVar[Mapping[Any, int]] = ContextVar("sizes", default=MappingProxyType({}))
 
 
 def _narrowed(ranges: Ranges, limits: Iterable[Any]) -> Ranges:

@@ -56,6 +56,7 @@ NAMES = (
     "torch._dynamo.trace_rules.get_torch_obj_rule_map",
     "torch._dynamo.utils.run_node",
     "torch._dynamo.variables.optimizer.OptimizerVariable._set_capturable",
+    "torch._dynamo.variables.SkipFunctionVariable",
     "torch._dynamo.variables.tensor.TensorVariable.specialize",
     "torch._dynamo.variables.torch.TorchInGraphFunctionVariable._get_handlers",
     "torch._functorch.aot_autograd.make_boxed_func",
@@ -86,7 +87,10 @@ NAMES = (
     "torch._prims.TensorMeta",
     "torch._subclasses.fake_tensor.FakeTensor.device",
     "torch._subclasses.fake_tensor.FakeTensorMode.dispatch",
+    "torch.accelerator.synchronize",
     "torch.cuda._lazy_init",
+    "torch.fx.experimental.symbolic_shapes.free_unbacked_symbols",
+    "torch.fx.experimental.symbolic_shapes.has_free_symbols",
     "torch.optim.optimizer._get_fused_kernels_supported_devices",
     "torch.ops.aten.relu.default._dispatch_cache",
     "torch.ops.higher_order.cond.py_kernels",
@@ -292,31 +296,48 @@ def fake_like(tensor: Any, device: str, mode: Any) -> Any:
         return FakeTensor(mode, meta, torch.device(device))
 
 
-def at_most(tensor: Any) -> Any:
-    """A fake tensor as large as this one can come to be, where its sizes hang on values.
-
-    Raises NotMeasuredError where nothing bounds them.
-    """
-    import torch
-    from torch._subclasses.fake_tensor import FakeTensor
+def hangs_on_values(value: Any) -> bool:
+    """Whether a traced tensor's shape, or a traced number, is told by values alone."""
     from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-    if not free_unbacked_symbols(tensor):
-        return tensor
-    shape, stride = ([_most(n) for n in sizes] for sizes in (tensor.shape, tensor.stride()))
-    meta = torch.empty_strided(shape, stride, dtype=tensor.dtype, device="meta")
-    return FakeTensor(tensor.fake_mode, meta, tensor.device)
+    return (hasattr(value, "dtype") or is_traced_number(value)) and bool(
+        free_unbacked_symbols(value)
+    )
 
 
-def _most(size: Any) -> int:
+def is_traced_number(value: Any) -> bool:
+    """Whether it stands for a whole number in a trace."""
     import torch
 
-    if not isinstance(size, torch.SymInt):
+    return isinstance(value, torch.SymInt)
+
+
+def value_symbol(value: Any) -> Any:
+    """The symbol that a traced number is, where it hangs on values; None for anything else."""
+    if not is_traced_number(value) or not hangs_on_values(value):
+        return None
+    expression = value.node.expr
+    return expression if expression.is_Symbol else None
+
+
+def as_number(size: Any, symbols: dict[Any, int]) -> int:
+    """A traced number with `symbols` put in. Raises LookupError where one is not among them."""
+    if not is_traced_number(size):
         return int(size)
-    upper = size.node.shape_env.bound_sympy(size.node.expr).upper
-    if not upper.is_Integer:
-        raise NotMeasuredError(f"how large {size} can be, which hangs on values, nothing tells")
-    return int(upper)
+    shapes = size.node.shape_env
+    number = shapes.replace(size.node.expr).xreplace({**shapes.backed_var_to_val, **symbols})
+    if not number.is_Integer:
+        raise LookupError(str(size))
+    return int(number)
+
+
+def resized(tensor: Any, shape: Sequence[int], stride: Sequence[int]) -> Any:
+    """A fake tensor like this one, of another shape."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensor
+
+    meta = torch.empty_strided(shape, stride, dtype=tensor.dtype, device="meta")
+    return FakeTensor(tensor.fake_mode, meta, tensor.device)
 
 
 def fake_mode_of(values: Sequence[Any]) -> Any:
@@ -419,16 +440,21 @@ def made_on_the_host() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def quiet_lowering() -> Iterator[None]:
+def quiet_lowering() -> Any:
     """Leave out what Inductor logs of a kernel that it cannot write: the error is told anyway.
 
     torch/_inductor/scheduler.py, _codegen: "Error in codegen for ", and the whole node.
     """
-    logger = logging.getLogger("torch._inductor.scheduler")
+    return _unlogged("torch._inductor.scheduler", "Error in codegen for ")
+
+
+@contextmanager
+def _unlogged(name: str, beginning: str) -> Iterator[None]:
+    """Leave out what this logger says that begins like this."""
+    logger = logging.getLogger(name)
 
     def told(record: logging.LogRecord) -> bool:
-        return not str(record.msg).startswith("Error in codegen for ")
+        return not str(record.msg).startswith(beginning)
 
     logger.addFilter(told)
     try:
@@ -487,19 +513,50 @@ def traced_as(functions: dict[Any, Any]) -> Iterator[None]:
 
     rules, handlers = get_torch_obj_rule_map(), TorchInGraphFunctionVariable._get_handlers()
 
-    def handler(real: Any) -> Callable[..., Any]:
-        def handled(_: Any, tx: Any, *args: Any, **kwargs: Any) -> Any:
-            return TorchInGraphFunctionVariable(real).call_function(tx, args, kwargs)
-
-        return handled
-
     for function, real in functions.items():
-        rules[function], handlers[function] = rules[real], handler(real)
+        rules[function], handlers[function] = rules[real], _handler(real)
     try:
         yield
     finally:
         for function in functions:
             del rules[function], handlers[function]
+
+
+def _handler(real: Any) -> Callable[..., Any]:
+    from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
+
+    def handled(_: Any, tx: Any, *args: Any, **kwargs: Any) -> Any:
+        return TorchInGraphFunctionVariable(real).call_function(tx, args, kwargs)
+
+    return handled
+
+
+@contextmanager
+def waits_traced(functions: dict[Any, Any]) -> Iterator[None]:
+    """Have Dynamo do with each of these functions as with the one of torch's that it is given for.
+
+    These wait for a device. With a handler such a call becomes an op of the graph (torch 2.13).
+    What has a rule and no handler is called while AOTAutograd traces, and is gone from the graph,
+    as torch.accelerator.synchronize is in torch 2.11: no code that does nothing needs a rule. For
+    all other Dynamo breaks the graph, as for torch.cuda.synchronize in torch 2.11.
+    """
+    from torch._dynamo.trace_rules import get_torch_obj_rule_map
+    from torch._dynamo.variables import SkipFunctionVariable
+    from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
+
+    rules, handlers = get_torch_obj_rule_map(), TorchInGraphFunctionVariable._get_handlers()
+    for function, real in functions.items():
+        if real in handlers:
+            rules[function], handlers[function] = rules[real], _handler(real)
+        elif real not in rules:
+            rules[function] = SkipFunctionVariable
+            never_compiled(function)
+    try:
+        yield
+    finally:
+        for function in functions:
+            rules.pop(function, None)
+            handlers.pop(function, None)
 
 
 def never_compiled(function: Any) -> None:
@@ -722,12 +779,14 @@ def values_captured(*, prints: bool = True) -> Iterator[None]:
     import torch._dynamo.config
 
     said = {print, warnings.warn, *(getattr(logging.Logger, n) for n in _LOGS)}
-    with torch._dynamo.config.patch(
+    settings = torch._dynamo.config.patch(
         capture_scalar_outputs=True,
         capture_dynamic_output_shape_ops=True,
         reorderable_logging_functions=said if prints else set(),
         ignore_logging_functions=set() if prints else said,
-    ):
+    )
+    # torch 2.11 sorts these functions, which have no order, for a log of its own.
+    with settings, _unlogged("torch._dynamo.metrics_context", "Unexpected exception logging"):
         yield
 
 
@@ -760,6 +819,22 @@ def copied(graph: Any) -> Any:
     for node in graph.graph.find_nodes(op="placeholder"):
         copies[node]._dynamo_source = getattr(node, "_dynamo_source", None)
     return module
+
+
+def with_symbols(graph: Any, inputs: Sequence[Any]) -> list[Any]:
+    """The inputs of one of Dynamo's graphs, as it traced them where their sizes are symbols.
+
+    What Dynamo gives a backend has the sizes of the call for which it compiles.
+    """
+    from torch.fx.experimental.symbolic_shapes import has_free_symbols
+
+    traced = (n.meta.get("example_value") for n in graph.graph.find_nodes(op="placeholder"))
+
+    def symbolic(one: Any) -> bool:
+        return hasattr(one, "layout") and has_free_symbols(one)
+
+    pairs = zip(inputs, traced, strict=True)
+    return [one if symbolic(one) else value for value, one in pairs]
 
 
 def as_intermediate(placeholder: Any) -> None:
@@ -828,9 +903,12 @@ class Written:
 _OPTIONS = ("static_input_idxs", "is_backward", "is_inference", "layout_opt")
 
 
-def lower(graph: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Written:
+def lower(
+    graph: Any, inputs: Sequence[Any], options: dict[str, Any], sizes: dict[Any, int] | None = None
+) -> Written:
     """Let Inductor write the code for `graph`, a graph of fake CUDA tensors, and stop there.
 
+    `sizes`: the numbers behind symbols that hang on values, for what is moved.
     To be called where a card is `believed_in`.
     """
     import torch._inductor.graph
@@ -840,7 +918,8 @@ def lower(graph: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Written
 
     def stopped(lowering: Any) -> Any:
         code, _ = lowering.codegen()
-        traffic = tuple(t for t in map(_traffic, lowering.scheduler.nodes) if any(t))
+        with accesses.sizes_known(sizes or {}):
+            traffic = tuple(t for t in map(_traffic, lowering.scheduler.nodes) if any(t))
         written.append(Written(str(getattr(code, "value", code)), traffic))
         return SimpleNamespace(call=lambda *_: None, recursively_apply_fns=None)
 

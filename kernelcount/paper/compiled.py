@@ -15,11 +15,12 @@ from functools import partial
 from typing import Any
 
 from kernelcount.model import Phase, Place, Sync
-from kernelcount.paper import adapter, flops, host, origins, parts, reads, rules, wrapper
+from kernelcount.paper import adapter, flops, host, origins, parts, reads, rules, waits, wrapper
 from kernelcount.paper.cards import Card
 from kernelcount.paper.log import Call, Log, call_of
 from kernelcount.paper.mode import op_of
 from kernelcount.paper.places import STAND_IN, device_of, is_on
+from kernelcount.paper.sizes import Sizes, as_it_was, hangs
 from kernelcount.paper.traced import placed
 
 GPU_IN_GRAPHS = "cpu"
@@ -37,13 +38,15 @@ _TO_LOWER = {GPU_IN_GRAPHS: "cuda:0", "cuda": "cuda:0", HOST_IN_GRAPHS: "cpu"}
 class Graph:
     """A graph that Inductor is to lower, with its example inputs and options.
 
-    `family`: the graph of Dynamo's that it is of, as its forward or its backward.
+    `family`: the graph of Dynamo's that it is of, as its forward or its backward. `sizes`: those
+    that hang on values, as they were when it was called.
     """
 
     module: Any
     inputs: list[Any]
     options: dict[str, Any]
     family: int = 0
+    sizes: Sizes | None = None
 
     @property
     def is_backward(self) -> bool:
@@ -99,7 +102,7 @@ class Compiler:
         self._place_attributes(graph)
         _place(graph.graph, _TO_GRAPHS)
         graph.recompile()
-        examples = [*inputs, *(part.examples if part else ())]
+        examples = [*adapter.with_symbols(original, inputs), *(part.examples if part else ())]
         placed = [self._placed_input(value, mode) for value in examples]
         with self._at(GPU_IN_GRAPHS):
             compiled = adapter.compile_with(graph, placed, partial(self._take, self._families))
@@ -155,13 +158,14 @@ class Compiler:
 
     def _take(self, family: int, module: Any, inputs: list[Any], options: dict[str, Any]) -> Any:
         index = len(self.graphs)
-        self.graphs.append(Graph(module, inputs, options, family))
+        sizes = Sizes(module)
+        self.graphs.append(Graph(module, inputs, options, family, sizes))
 
         def run(args: list[Any]) -> Any:
             self.log.note_graph(index)
             held = [self._originals.get(id(a), (a, a))[1] for a in args]
             with self.log.opened(to=False):
-                return _play(module, held)
+                return _play(module, held, sizes)
 
         return run
 
@@ -236,8 +240,11 @@ def _place(graph: Any, places: dict[str, str]) -> None:
             node.kwargs = map_aggregate(node.kwargs, placed)
 
 
-def _play(module: Any, args: list[Any]) -> Any:
-    """Run a graph op by op where the user's tensors are, on shapes and values."""
+def _play(module: Any, args: list[Any], sizes: Sizes) -> Any:
+    """Run a graph op by op where the user's tensors are, on shapes and values.
+
+    `sizes` is told what they come to.
+    """
     import torch
     from torch.fx import Interpreter
     from torch.fx.node import map_aggregate
@@ -251,6 +258,11 @@ def _play(module: Any, args: list[Any]) -> Any:
 
     class Player(Interpreter):  # type: ignore[misc]
         """Puts every device back to where it was."""
+
+        def run_node(self, node: Any) -> Any:
+            result = super().run_node(node)
+            sizes.note(node.name, result)
+            return result
 
         def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
             args, kwargs = map_aggregate(args, back), map_aggregate(kwargs, back)
@@ -268,11 +280,12 @@ def _lower(graph: Graph, card: Card, scalars: Scalars) -> tuple[list[Call], Coun
     """What Inductor would launch for a graph on the card, and the operations of its ops."""
     with adapter.believed_in(card), adapter.inductor_settings(_nothing):
         module, inputs = _retargeted(graph, scalars)
+        symbols = graph.sizes.symbols(module) if graph.sizes else {}
         sources = parts.Parts(module, backward=graph.is_backward)
         with origins.watched() as watch:
-            written = adapter.lower(module, inputs, graph.options)
+            written = adapter.lower(module, inputs, graph.options, symbols)
     found = wrapper.calls(written.code)
-    ops = _Ops(module, card.name)
+    ops = _Ops(module, card.name, symbols)
     done = flops.total(flops.of(op, card) for op in ops.all())
     scalars_of_host = {n.name for n in module.graph.find_nodes(op="placeholder") if _is_host(n)}
     calls = [
@@ -290,17 +303,23 @@ def _with_bytes(calls: list[Call], traffic: Sequence[tuple[int, int]]) -> list[C
     Where they are not, those of all stand at the first, and none is known apart. A library call
     that is known moves what it does in eager code: Inductor leaves out results that nobody uses.
     """
-    if len(calls) == len(traffic):
-        pairs = zip(calls, traffic, strict=True)
-        return [
-            call if call.read or call.written else replace(call, read=read, written=written)
-            for call, (read, written) in pairs
-        ]
+    if sum(map(_runs, calls)) == len(traffic):
+        parts = iter(traffic)
+        return [_with_own_bytes(call, *next(parts)) if _runs(call) else call for call in calls]
     together = [replace(call, read=0, written=0, apart=False) for call in calls]
     if together:
         total = (sum(read for read, _ in traffic), sum(written for _, written in traffic))
         together[0] = replace(together[0], read=total[0], written=total[1])
     return together
+
+
+def _runs(call: Call) -> bool:
+    return call.cost != rules.NOTHING
+
+
+def _with_own_bytes(call: Call, read: int, written: int) -> Call:
+    known = call.read or call.written
+    return call if known else replace(call, read=read, written=written)
 
 
 def _is_host(node: Any) -> bool:
@@ -315,7 +334,8 @@ def _made(call: wrapper.Call, ops: _Ops) -> Call | None:
     made = _launched(call, ops)
     if made is None or call.wait is None:
         return made
-    return replace(made, waits=(Sync(call.wait, op=call.name.rpartition(".")[2]),))
+    *_, last = call.name.removesuffix(".default").split(".")
+    return replace(made, waits=(Sync(call.wait, op=last),))
 
 
 def _launched(call: wrapper.Call, ops: _Ops) -> Call | None:
@@ -325,6 +345,8 @@ def _launched(call: wrapper.Call, ops: _Ops) -> Call | None:
         return Call(call.name, rules.Cost(0, 1))
     if call.kind == "sync":
         return Call(call.name, rules.Cost(0, 1))
+    if call.kind == "wait":
+        return Call(call.name)
     if call.kind == "branch":
         return Call(call.name, rules.Cost(0, exact=False), more_waits=True)
     if call.kind == "unknown":
@@ -346,8 +368,8 @@ def named(name: str) -> Call:
 class _Ops:
     """The ops of a lowered graph by name, to be met in the order of the library calls."""
 
-    def __init__(self, module: Any, card: str) -> None:
-        self._card = card
+    def __init__(self, module: Any, card: str, symbols: dict[Any, int]) -> None:
+        self._card, self._symbols = card, symbols
         self._nodes: dict[str, list[Any]] = {}
         for node in module.graph.nodes:
             if node.op == "call_function" and adapter.is_op(node.target):
@@ -356,8 +378,8 @@ class _Ops:
     def all(self) -> Iterator[rules.Op]:
         """Those on the GPU that nobody has taken yet."""
         for node in (n for nodes in self._nodes.values() for n in nodes):
-            op = _op_of(node)
-            if _on_gpu(op):
+            op = self._op_of(node)
+            if op is not None and _on_gpu(op):
                 yield op
 
     def next(self, written: str) -> Call | None:
@@ -368,32 +390,43 @@ class _Ops:
         waiting = self._nodes.get(wrapper.op_of(written))
         if not waiting:
             return None
-        op = _op_of(waiting.pop(0))
+        node = waiting.pop(0)
+        op = self._op_of(node)
+        if op is None:
+            return named(written)
         if not _on_gpu(op):
             return Call(written)  # the host's own
         call = call_of(op, self._card, "cuda") or Call(written)
-        inside = tuple(Sync(kind, op=name) for kind, name in reads.found(op))
+        inside = tuple(Sync(kind, op=name) for kind, name in waits.inside(op))
         call = replace(call, waits=inside, more_waits=reads.may_wait_more(op))
+        if not may_be_padded(op):
+            return call
         # With its operands padded, not even what was recorded of this shape holds.
-        return replace(call, cost=rules.AT_LEAST_ONE, source=None) if may_be_padded(op) else call
+        hanging = any(map(hangs, _values(node)))
+        of = "of sizes that hang on values" if hanging else "of fixed sizes"
+        return replace(call, cost=rules.AT_LEAST_ONE, source=None, padded=of)
+
+    def _op_of(self, node: Any) -> rules.Op | None:
+        """The op that a node calls, with fake tensors as large as those were that it was given.
+
+        None where a size hangs on values and was another in each call.
+        """
+        from torch.fx.node import map_aggregate
+
+        def value(item: Any) -> Any:
+            return as_it_was(item.meta.get("val"), self._symbols) if hasattr(item, "meta") else item
+
+        try:
+            args, kwargs = map_aggregate(node.args, value), map_aggregate(node.kwargs, value)
+            result = as_it_was(node.meta.get("val"), self._symbols)
+        except LookupError:
+            return None
+        results = list(result) if isinstance(result, tuple | list) else [result]
+        return op_of(node.target, args, kwargs, [t for t in results if hasattr(t, "dtype")])
 
 
-def _op_of(node: Any) -> rules.Op:
-    """The op that a node of a graph calls, with the fake tensors that it is given.
-
-    A size that hangs on values, as that of ``nonzero`` does, is the most that it can be.
-    """
-    from torch.fx.node import map_aggregate
-
-    def value(item: Any) -> Any:
-        known = item.meta.get("val") if hasattr(item, "meta") else item
-        return adapter.at_most(known) if hasattr(known, "dtype") else known
-
-    args, kwargs = map_aggregate(node.args, value), map_aggregate(node.kwargs, value)
-    result = node.meta.get("val")
-    results = list(result) if isinstance(result, tuple | list) else [result]
-    made = [adapter.at_most(t) for t in results if hasattr(t, "dtype")]
-    return op_of(node.target, args, kwargs, made)
+def _values(node: Any) -> list[Any]:
+    return [n.meta.get("val") for n in (node, *node.all_input_nodes)]
 
 
 def _on_gpu(op: rules.Op) -> bool:

@@ -182,7 +182,14 @@ _NO_FAKE = (
     " is not known on paper"
 )
 _SPARSE = "sparse tensors are not followed on paper"
+_PINS = (
+    "torch.compile fails at Tensor.pin_memory(), on a GPU too: it cannot trace it; pin the memory"
+    " outside of what is compiled"
+)
+_PINNED = "memory that compiled code pins itself (pin_memory=True) is not followed on paper"
 _IN_OUR_WORDS = {
+    "NYI: aten._pin_memory": _PINS,  # the fake tensors of 2.11 to 2.13; 2.11 on an H200 as well
+    "no pinned memory allocator is available": _PINNED,
     "libcuda.so": _TRITON,  # Triton's, where it finds no driver: triton/backends/nvidia/driver.py
     "active drivers": _TRITON,  # triton/runtime/driver.py
     "CUDA_HOME environment variable is not set": _CUDA_C,  # torch/utils/cpp_extension.py

@@ -39,13 +39,13 @@ from kernelcount.paper import (
     origins,
     pretend,
     rules,
+    scene,
     whole,
 )
 from kernelcount.paper.cards import Card
 from kernelcount.paper.compiled import Compiler
 from kernelcount.paper.log import Call, Log, plain_name
 from kernelcount.paper.mode import make
-from kernelcount.paper.scene import Scene
 from kernelcount.paper.traced import Numbering, in_its_graph
 from kernelcount.paper.values import NoValue, Values
 
@@ -87,7 +87,7 @@ class PretendedGpu:
         atlas.shipped()  # one that cannot be read is told of at once
         self.card = card
         self.values = Values()
-        self._scene = Scene()
+        self._scene = scene.OF_ALL
         self._log = Log(card.name)
         self._compiler = Compiler(self._log)
         self._asked: str | None = None
@@ -398,6 +398,14 @@ def _notes(calls: Iterable[Call]) -> Iterator[Note]:
     if waiting:
         detail = f"the CPU may wait for the GPU more often than counted: {_listed(waiting)}"
         yield Note("syncs-at-least", detail)
+    wide = Counter(plain_name(c.name) for c in calls if c.again)
+    if wide:
+        more = memory.readable(sum(c.again for c in calls))
+        detail = (
+            f"more rows are at work at once than the L2 cache keeps, so that up to {more} are read "
+            f"again, which are in no byte figure: {_listed(wide)}"
+        )
+        yield Note("read-again", detail)
     for source in dict.fromkeys(c.source for c in calls if c.source):
         yield Note("atlas", source)
 

@@ -13,6 +13,7 @@ from kernelcount.model import Source, Sync, SyncKind
 from kernelcount.paper import atlas, cards, flops, reads, rules, waits
 from kernelcount.paper.flops import Flops
 from kernelcount.paper.places import STAND_IN, is_on
+from kernelcount.paper.rereads import again
 from kernelcount.paper.sources import Sources
 from kernelcount.paper.traced import Traced
 from kernelcount.paper.traffic import traffic
@@ -34,7 +35,8 @@ class Call:
     formula for them. `own`: it is somebody's own op, which moves at most all that it is given.
     `ops` of the user's code are what it computes, and `where` says when, and as a part of what.
     `waits`: the CPU waits in it for the GPU; of a graph, where it is called from. `more_waits`: it
-    may wait more often than that.
+    may wait more often than that. `padded`: how Inductor may pad its operands, by kernels of its
+    own that are not counted; empty where it does not.
     """
 
     name: str
@@ -52,6 +54,8 @@ class Call:
     where: Source | None = None
     waits: tuple[Sync, ...] = ()
     more_waits: bool = False
+    again: int = 0
+    padded: str = ""
 
 
 # A call in Inductor's code, or an overload as torch writes it: namespace.op, namespace.op.overload.
@@ -178,7 +182,7 @@ def call_of(op: rules.Op, card: str, on_gpu: str = STAND_IN) -> Call | None:
     )
     read, written = traffic(ours)
     done = flops.of(op, cards.CARDS[card])
-    own = op.namespace not in rules.TORCHS_OWN
     return Call(
-        f"{op.namespace}::{op.name}", cost, read, written, source=source, flops=done, own=own
-    )
+        f"{op.namespace}::{op.name}", cost, read, written, source=source, flops=done,
+        own=op.namespace not in rules.TORCHS_OWN, again=again(ours, cards.CARDS[card]),
+    )  # fmt: skip

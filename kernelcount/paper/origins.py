@@ -246,12 +246,21 @@ def _memory(node: Any) -> dict[str, Any]:
     """What a node remembers, or what is written does, where it writes and remembers nothing.
 
     So are nodes that Inductor's passes make for what is changed in place:
-    torch/_inductor/fx_passes/reinplace.py.
+    torch/_inductor/fx_passes/reinplace.py. An op that is only kept in its place is that op:
+    torch/_inductor/fx_passes/control_dependencies.py.
     """
+    if _name(node.target) == "control_deps" and not node.meta.get("stack_trace"):
+        kept = _only_op(getattr(node.graph.owning_module, node.args[1].target, None))
+        return dict((node if kept is None else kept).meta)
     written = node.args[1] if len(node.args) > 1 else None
     if node.meta.get("stack_trace") or not _WRITES.fullmatch(_name(node.target)):
         return dict(node.meta)
     return dict(getattr(written, "meta", node.meta))
+
+
+def _only_op(module: Any) -> Any:
+    nodes = module.graph.nodes if hasattr(module, "graph") else ()
+    return next((n for n in nodes if n.op == "call_function"), None)
 
 
 def _name(target: Any) -> str:

@@ -90,10 +90,14 @@ class AGpu:
         refused = streams.not_compiled(self._scene)
         answers = cuda.answers(self._card, self._scene)
         self._kept.enter_context(adapter.traced_like(answers))
+        waiting = streams.waiting(self._scene)
+        real = {stand_in: adapter.resolve(f"torch.{name}") for name, stand_in in waiting.items()}
+        self._kept.enter_context(adapter.waits_traced(real))
         for rows in (
             answers,
             {name: constant(value) for name, value in cuda.constants(self._card).items()},
             streams.standing_in(self._scene, refused),
+            waiting,
             graphs.standing_in(self._scene, refused),
             {} if self._compiles else {"Generator": _generator()},
         ):

@@ -38,8 +38,8 @@ _CHECKING = ("_linalg_eigh", "_linalg_svd")  # they call _linalg_check_errors th
 _OPEN = frozenset(
     {
         # the same of old names
-        "_cholesky_solve_helper", "_lu_with_info", "cholesky", "cholesky_inverse", "geqrf",
-        "lu_solve", "ormqr",
+        "_cholesky_solve_helper", "_lu_with_info", "cholesky", "cholesky_inverse",
+        "cholesky_solve", "geqrf", "lu_solve", "ormqr",
         # lengths and offsets come from the host: cuda/LossCTC.cu, cudnn/LossCTC.cpp
         "_ctc_loss", "_ctc_loss_backward", "_cudnn_ctc_loss",
         # Thrust waits for what it has sorted: cuda/Embedding.cu, cuda/TensorModeKernel.cpp

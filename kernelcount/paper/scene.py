@@ -63,3 +63,8 @@ class Scene:
         """Note that `what` has launched kernels that nobody counts here, or waited in it."""
         if self.log is not None:
             self.log.note_open(what, waits=waits)
+
+
+OF_ALL = Scene()
+"""That of every count in this process, of which one goes on at a time. A stream that a module made
+when it was imported is told of in the counts that come after, too."""

@@ -128,13 +128,29 @@ class On:
         """Do nothing."""
 
 
-def standing_in(scene: Scene, refused: Told) -> dict[str, Any]:
-    """By name in torch: streams, events and waits. `refused`: `not_compiled` of the scene."""
+def waiting(scene: Scene) -> dict[str, Callable[..., None]]:
+    """By name in torch: what waits for the whole device. See `adapter.waits_traced`."""
 
     def awaited(what: str) -> None:
         scene.note_wait("explicit", what)
 
-    waited = _if_traced(lambda what: scene.doubts.setdefault(f"{what} in compiled code"), awaited)
+    noted = _if_traced(str, awaited)
+
+    def made(what: str) -> Callable[..., None]:
+        def synchronize(device: Any = None) -> None:  # noqa: ARG001
+            noted(what)
+
+        synchronize.__qualname__ = synchronize.__name__
+        return synchronize
+
+    return {name: made(f"torch.{name}") for name in ("cuda.synchronize", "accelerator.synchronize")}
+
+
+def standing_in(scene: Scene, refused: Told) -> dict[str, Any]:
+    """By name in torch: streams and events. `refused`: `not_compiled` of the scene."""
+
+    def awaited(what: str) -> None:
+        scene.note_wait("explicit", what)
 
     def timed() -> None:
         scene.doubts.setdefault("what hangs on a time between events")
@@ -145,9 +161,6 @@ def standing_in(scene: Scene, refused: Told) -> dict[str, Any]:
 
     event = bound(Event, timed=timed)
     stream, on = bound(Stream, event=event), bound(On)
-
-    def synchronize(device: Any = None) -> None:  # noqa: ARG001
-        waited("torch.cuda.synchronize")
 
     def current_stream(device: Any = None) -> Any:
         return stream(device)
@@ -163,8 +176,6 @@ def standing_in(scene: Scene, refused: Told) -> dict[str, Any]:
         "cuda.set_stream": set_stream,
         "cuda.current_stream": current_stream,
         "cuda.default_stream": current_stream,
-        "cuda.synchronize": synchronize,
-        "accelerator.synchronize": synchronize,
         "accelerator.current_stream": current_stream,
         "accelerator.set_stream": set_stream,
     }

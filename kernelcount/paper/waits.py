@@ -83,7 +83,13 @@ def _found(op: rules.Op, pinned: Pinned) -> Iterator[tuple[SyncKind, str]]:
     elif op.name in rules.COPIES:
         name = "to" if op.name == "_to_copy" else op.name
         yield from ((kind, name) for kind in _copy(op, pinned))
-    elif op.name in _INDEXED:
+    else:
+        yield from inside(op)
+
+
+def inside(op: rules.Op) -> Iterator[tuple[SyncKind, str]]:
+    """The waits inside of an op that copies nothing between host and GPU and reads no value."""
+    if op.name in _INDEXED:
         yield from ((kind, op.name) for kind in _index(op))
     else:
         yield from reads.found(op)

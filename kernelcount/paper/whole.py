@@ -107,9 +107,11 @@ def tried(log: Log, question: Question) -> Trial:
 
 
 def _why(error: BaseException) -> str:
-    ours = isinstance(error, KernelcountError | NoValue)
-    first = _first_line(error)
-    return first if ours else f"{type(error).__name__}: {first}"
+    inner = adapter.inside_compiler(error) if isinstance(error, Exception) else None
+    inner = inner or error
+    if isinstance(inner, KernelcountError | NoValue):
+        return _first_line(inner)
+    return f"without the breaks it could not be followed ({type(inner).__name__})"
 
 
 def _first_line(error: BaseException) -> str:
@@ -302,15 +304,23 @@ def costs(
     """
     together = Cost(None, trial.why)
     each = [together] * len(breaks)
+
+    def other(calls: list[Call]) -> list[Call]:
+        """What Inductor launches for calls that were not counted: with them it may fail."""
+        try:
+            return lowered(calls)
+        except Exception as error:
+            raise NotMeasuredError(_NOT_LOWERED) from error
+
     try:
         base = lowered(trial.base)
         if trial.whole is not None:
             if trial.checked is not None:
-                _check(trial, base, lowered(trial.checked))
-            together = _cost(trial, base, lowered(trial.whole), "the breaks", trial.why)
-            each = [_of_one(b, breaks, trial, base, lowered) for b in breaks]
+                _check(trial, base, other(trial.checked))
+            together = _cost(trial, base, other(trial.whole), "the breaks", trial.why)
+            each = [_of_one(b, breaks, trial, base, other) for b in breaks]
         elif trial.fewer is not None:
-            each = list(_of_those_gone(trial, breaks, base, lowered(trial.fewer)))
+            each = list(_of_those_gone(trial, breaks, base, other(trial.fewer)))
             together = Cost(None, _SOME_STAY)
     except Exception as error:  # noqa: BLE001  it costs the answer to this alone
         together = Cost(None, _why(error))
@@ -321,6 +331,7 @@ def costs(
     return tuple(replace(b, cost=c) for b, c in zip(breaks, each, strict=True)), together
 
 
+_NOT_LOWERED = "without the breaks Inductor of this torch writes no code for it"
 _SOME_STAY = "some stay also with what is read taken into the graph, and what is printed left out"
 _STAYS = "the graph breaks there also with what is read taken into it, and what is printed left out"
 
@@ -394,4 +405,10 @@ def _kernels(calls: Sequence[Call]) -> int:
 
 def _open(calls: Sequence[Call]) -> Counter[str]:
     """Calls of which it is not known how many kernels they launch."""
-    return Counter(plain_name(call.name) for call in calls if not call.cost.exact)
+    return Counter(_called(call) for call in calls if not call.cost.exact)
+
+
+def _called(call: Call) -> str:
+    """``nonzero`` for the op as it is dispatched, and as Inductor calls it."""
+    name = plain_name(call.name)
+    return f"{name} (perhaps padded, {call.padded})" if call.padded else name

@@ -14,13 +14,14 @@ from typing import Literal
 
 from kernelcount.model import SyncKind
 
-Kind = Literal["generated", "library", "copy", "sync", "branch", "unknown"]
+Kind = Literal["generated", "library", "copy", "sync", "wait", "branch", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """A call that puts something on the GPU, or may. `name` is as the code has it.
 
+    `sync`: a value is read; `wait`: the CPU waits, and nothing runs on the GPU.
     `branch`: it is made in some cases only, or many times. `wait`: how the CPU waits in it for the
     GPU; None where it does not, or the code does not say. `line`: where in the code it stands.
     """
@@ -144,19 +145,25 @@ def _copying(node: ast.Call, target: str, names: dict[str, str]) -> SyncKind | N
     return "pageable copy" if "empty_strided" in made else None
 
 
+def _of_library(name: str) -> Call:
+    """A call of an op; those that wait for a stream, an event or all of a device do no more."""
+    waits = name.startswith("streams.synchronize_")
+    return Call("wait", name, wait="explicit") if waits else Call("library", name)
+
+
 def _classified(node: ast.Call, names: dict[str, str]) -> Call | None:
     """What a call is, or None where it puts nothing on the GPU."""
     written = ast.unparse(node.func)
     root, _, rest = written.partition(".")
     named = root in names and not root.startswith("buf")  # what a buffer is asked is no call of it
-    full = f"{names[root]}.{rest}" if named and rest else names.get(root, written)
+    full = (f"{names[root]}.{rest}" if rest else names[root]) if named else written
     last = written.rpartition(".")[2]
     if last == "run" and rest:
         return None if root.startswith(_CPU_KERNELS) else Call("generated", root)
     if full.startswith("torch.ops.inductor.") and "empty_strided" in full:
         return None
     if full.startswith(("torch.ops.", "extern_kernels.")):
-        return Call("library", full.removeprefix("torch.ops."))
+        return _of_library(full.removeprefix("torch.ops."))
     if last == "copy_":
         return Call("copy", "copy_", wait=_copying(node, root, names))
     if last == "item":

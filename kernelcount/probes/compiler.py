@@ -13,7 +13,6 @@ from typing import Any
 
 from kernelcount.probes.already import AlreadyWatch
 from kernelcount.probes.breaks import BreakWatch
-from kernelcount.settings import Switch
 
 _LIMIT_LOGGER = "torch._dynamo.convert_frame"
 _LIMIT_TEXT = "torch._dynamo hit config."
@@ -204,30 +203,3 @@ def trace_unheard() -> Iterator[None]:
     finally:
         for handler in of_all:
             log.addHandler(handler)
-
-
-@contextmanager
-def stance_kept() -> Iterator[None]:
-    """Put the stance of torch.compile back that holds now, whatever stance is set meanwhile."""
-    switches = stance()
-    before = [get() for get, _ in switches]
-    try:
-        yield
-    finally:
-        for (_, put), value in zip(switches, before, strict=True):
-            put(value)
-
-
-def stance() -> list[Switch]:
-    """How the stance of torch.compile is read and set.
-
-    torch has no public way to ask for it; where the private one is gone, there is none.
-    """
-    try:
-        from torch._dynamo import eval_frame
-
-        put = eval_frame._set_stance
-        eval_frame._stance  # noqa: B018
-    except (ImportError, AttributeError):
-        return []
-    return [(lambda: eval_frame._stance, put)]

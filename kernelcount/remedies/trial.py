@@ -10,9 +10,8 @@ from kernelcount.conclusions import comparison
 from kernelcount.errors import KernelcountError
 from kernelcount.memory import is_out_of_memory
 from kernelcount.model import Capture, Numerics, Remedy, Speed, Timing
-from kernelcount.probes import timing
+from kernelcount.probes import configs, timing
 from kernelcount.probes.agreement import beside
-from kernelcount.probes.compiler import stance_kept
 from kernelcount.remedies.facts import Attempt, Facts
 from kernelcount.together import Running
 
@@ -25,7 +24,7 @@ def measure(name: str, facts: Facts, attempt: AbstractContextManager[Attempt]) -
     """
     subject, device = facts.subject, facts.subject.device
     with ExitStack() as stack:
-        stack.enter_context(stance_kept())
+        stack.enter_context(configs.kept())
         stack.enter_context(device.prepare())
         made = stack.enter_context(attempt)
         base = Running(facts.way, subject, stack)

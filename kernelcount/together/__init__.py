@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from kernelcount.capture import Progress, Subject, Way
 from kernelcount.model import NOT_TIMED, Capture, LaunchCosts, Note, Numerics, Timing
-from kernelcount.probes.compiler import stance_kept
+from kernelcount.probes import configs
 from kernelcount.together.comparing import compare_results
 from kernelcount.together.costs import launching_costs
 from kernelcount.together.precision import imprecise, served_by_cache
@@ -37,7 +37,7 @@ def measure(
     captures = [capture for _, capture in counted]
     timed: dict[int, Timed] = {}
     with ExitStack() as stack:
-        stack.enter_context(stance_kept())
+        stack.enter_context(configs.kept())
         stack.enter_context(subject.device.prepare())
 
         def failed(i: int, error: BaseException) -> None:

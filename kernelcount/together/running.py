@@ -13,8 +13,7 @@ from kernelcount.capture import WARM_UPS, Invocation, Subject, Way, profiled
 from kernelcount.memory import is_out_of_memory
 from kernelcount.model import Outcome
 from kernelcount.nesting import tensors
-from kernelcount.probes import randomness, timing
-from kernelcount.probes.compiler import stance
+from kernelcount.probes import configs, randomness, timing
 from kernelcount.probes.doubles import in_float64
 from kernelcount.probes.kept import Results, kept
 from kernelcount.probes.nudge import Nudge
@@ -45,7 +44,7 @@ class Running:
         self.name, self._subject = way.variant.name, subject
         self._kind, self._also = VARIANTS[way.variant.kind], also
         self.compiles = self._kind.compiles
-        self._settings = OwnSettings(*stance())
+        self._settings = OwnSettings(*configs.switches())
         self._state = UserState(way.function, given, backward=subject.backward)
         stack.callback(self._state.restore)
         self._function = way.function

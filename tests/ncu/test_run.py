@@ -105,17 +105,17 @@ def test_the_steady_call_is_run_again_and_every_kernel_has_its_counters(
     assert "group:smsp__pcsamp_warp_stall_reasons" in second[second.index("--metrics") + 1]
 
 
-def test_from_a_shell_stdout_holds_the_result_alone_whatever_the_user_prints(
-    target, ncu, monkeypatch
+def test_stdout_holds_the_result_alone_whatever_the_user_prints(
+    kernelcount_forked, target, ncu, monkeypatch
 ):
     monkeypatch.setenv("FAKE_NCU_LAUNCHED", json.dumps(LAUNCHED))
     spec = f"{target(TARGET + '        print(1)')}:f"
-    command = [sys.executable, "-m", "kernelcount", "run", spec, *EAGER, "--full"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert "\n1\n" not in done.stdout
-    assert "DRAM bytes 2.4 GB by Nsight Compute" in " ".join(done.stdout.split())
-    assert "waits: long scoreboard" in " ".join(done.stdout.split())
+    code, out, err = kernelcount_forked("run", spec, *EAGER, "--full")
+    assert code == 0, err
+    assert "\n1\n" not in out
+    assert "1" in err.splitlines()
+    assert "DRAM bytes 2.4 GB by Nsight Compute" in " ".join(out.split())
+    assert "waits: long scoreboard" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def llama(ids):
     return LLAMA(ids).logits
 
 
-def make_llama(n, device, layers=2):
+def make_llama(n, device, layers=1):
     """A small one with random weights."""
     global LLAMA
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -200,6 +200,23 @@ def hooked_inside(x):
     y = (x * 2).cos()
     y.register_hook(lambda g: g.clamp(-1, 1))
     return y.sin()
+
+
+class Watched(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Tanh()
+        self.inner.register_full_backward_hook(self.after)
+        self.inner.register_full_backward_pre_hook(self.before)
+
+    def before(self, module, gradients):
+        return tuple(g.exp() for g in gradients)
+
+    def after(self, module, gradients, _):
+        return tuple(g.cos() for g in gradients)
+
+    def forward(self, x):
+        return self.inner(x * 2) + 1
 
 
 def puts(x):

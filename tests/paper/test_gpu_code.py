@@ -3,13 +3,16 @@
 from pathlib import Path
 
 import pytest
+import torch
 
-from kernelcount import runners, worker
+from kernelcount import runners
 from kernelcount.errors import KernelcountError
 from kernelcount.model import Job, Unmeasured, note_codes
 from kernelcount.paper import threads
+from kernelcount.worker import device
 
 CODE = Path(__file__).parent / "gpu_code.py"
+AROUND_A_WAIT = "2" if torch.__version__.startswith("2.11.") else "1"  # it breaks the graph, or not
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("by_rules_alone")]
 
@@ -36,7 +39,7 @@ FUSES = "in compiled code: whether Inductor fuses across it is not known here"
     [
         ("streams", "2", f"a stream {FUSES}"),
         ("events", "1+", f"an event {FUSES}"),
-        ("waits", "2", "1+"),
+        ("waits", "2", AROUND_A_WAIT),
         ("graph", "4", f"the capture of a CUDA graph {FUSES}"),
         ("memory", "1", "1"),
         ("asks", "1", "1"),
@@ -229,5 +232,5 @@ def test_a_mac_is_told_why_it_counts_on_paper(target, monkeypatch):
 
 def test_a_gpu_that_may_be_there_is_left_to_the_users_module(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    assert not worker._is_for_paper(Job("x.py:f"))
-    assert worker._is_for_paper(Job("x.py:f", device="paper"))
+    assert not device.is_for_paper(Job("x.py:f"))
+    assert device.is_for_paper(Job("x.py:f", device="paper"))

@@ -189,6 +189,23 @@ def test_the_hook_of_a_leaf_is_of_the_backward_pass_in_both_variants():
     assert (fusion.left, fusion.kernels[-1].replaces) == ((), (4,))
 
 
+def test_the_hooks_of_a_module_have_their_own_lines_in_the_backward_pass_of_both_variants():
+    hooks = {
+        "exp": ["return tuple(g.exp() for g in gradients)"],
+        "cos": ["return tuple(g.cos() for g in gradients)"],
+    }
+    eager, compiled, fusion = run("Watched", backward=True)
+    for capture in (eager, compiled):
+        found = {
+            name: (lines, source.phase)
+            for (name, lines), source in zip(work(capture), capture.provenance.sources, strict=True)
+        }
+        assert {name: found.get(name) for name in hooks} == {
+            name: (lines, "backward") for name, lines in hooks.items()
+        }
+    assert (fusion.left, fusion.matched) == ((), fusion.total)
+
+
 def test_what_a_compiled_kernel_may_do_at_another_line_is_never_said_to_be_gone():
     eager, _, fusion = run("hooked_inside", backward=True)
     ((left, why),) = fusion.left

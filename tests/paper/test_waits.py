@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 from counting import CASES, codes
 
 from kernelcount import capture, rules
@@ -153,16 +154,92 @@ def test_in_compiled_code_too(count, target):
     path = target("""
 def inverse(x):
     return torch.linalg.inv(x.view(8, 8)) + 1
+""")
+    (outcome,) = count(f"{path}:inverse", "compile", device="paper", sizes=(64,)).values()
+    assert rules.read("syncs", rules.Counted(outcome)).at_least
 
 
-def asks_for_it(x):
+@pytest.mark.parametrize("what", ["cuda", "accelerator"])
+def test_to_wait_for_the_device_is_an_op_of_the_graph_or_a_break_or_nothing(count, target, what):
+    text = f"""
+def f(x):
     y = x + 1
-    torch.cuda.synchronize()
+    torch.{what}.synchronize()
+    return y * 2
+"""
+    outcome = count(target(text) + ":f", "compile", device="paper")["compile"]
+    at = [(s.kind, s.line) for s in outcome.syncs]
+    breaks, kernels = len(outcome.breaks), outcome.count("kernel")
+    if torch.__version__.startswith("2.11."):  # as on an H200 with torch 2.11
+        assert (breaks, kernels, at) == (
+            (1, 2, [("explicit", 5)]) if what == "cuda" else (0, 1, [])
+        )
+    else:
+        assert (breaks, kernels, at) == (0, 1, [("explicit", 5)])
+    assert not {"at-least", "syncs-at-least"} & {*codes(outcome)}
+
+
+def test_a_stream_of_the_modules_is_not_followed_in_compiled_code_in_a_second_count(count, target):
+    path = target("""
+stream = torch.cuda.Stream()
+
+
+def f(x):
+    y = x + 1
+    stream.synchronize()
     return y * 2
 """)
-    for name in ("inverse", "asks_for_it"):
-        (outcome,) = count(f"{path}:{name}", "compile", device="paper", sizes=(64,)).values()
-        assert rules.read("syncs", rules.Counted(outcome)).at_least, name
+    for _ in range(2):
+        outcome = count(path + ":f", "compile", device="paper")["compile"]
+        assert outcome.reason.startswith("a stream in compiled code")
+
+
+def test_memory_that_compiled_code_pins_is_told_of_in_plain_words(count, target):
+    text = """
+kept = torch.ones(64)
+
+
+def f(x):
+    return x + kept.pin_memory().to("cuda", non_blocking=True)
+"""
+    outcome = count(target(text) + ":f", "compile", device="paper", sizes=(64,))["compile"]
+    assert outcome.reason.startswith("torch.compile fails at Tensor.pin_memory(), on a GPU too")
+
+
+CAPTURED = """
+import torch._dynamo
+
+torch._dynamo.config.capture_dynamic_output_shape_ops = True
+calls = [0]
+
+
+def f(x):
+    y = x[x > 0]
+    return y.sort().values + 1
+
+
+def g(x):
+    calls[0] += 1
+    w = x.detach()[: 13 + calls[0] % 2 * 4].requires_grad_()
+    (w * 2).square().mean().backward()
+    return w.grad
+"""
+
+
+def test_a_mask_in_a_graph_is_searched_once_and_waited_for(waited, count, target):
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        outcome = count(target(CAPTURED) + ":f", "compile", device="paper", sizes=(64,))["compile"]
+    names = [w.label for w in outcome.records.works if w.label]
+    assert [(s.kind, s.op) for s in outcome.syncs] == [("mask", "index")]
+    assert outcome.breaks == ()
+    eager = count(target(CAPTURED) + ":f", device="paper", sizes=(64,))["eager"]
+    by_name = {n: sum(r.count for r in o.rows() if r.label == n) for n in names for o in (outcome,)}
+    assert by_name == {n: sum(r.count for r in eager.rows() if r.label == n) for n in names}
+
+
+def test_a_graph_for_any_size_runs_for_another_than_it_was_compiled_for(count, target):
+    outcome = count(target(CAPTURED) + ":g", "compile", device="paper", sizes=(64,))["compile"]
+    assert outcome.count("kernel") > 0
 
 
 def test_what_needs_values_that_nothing_here_knows_of_may_wait(count, target, monkeypatch):

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from kernelcount.errors import NotMeasuredError
 from kernelcount.model import Break, Cost
 from kernelcount.paper import adapter, rules, whole
 from kernelcount.paper.log import Call
@@ -94,6 +95,47 @@ CODE = """
         bool(a.sum() > 0)
         return a + 1
 
+    def masks(a):
+        a = a * 2
+        return a[a > 0] + 1
+
+    def puts(a):
+        b = a.clone()
+        mask = b > 0
+        b[mask] = a[mask] * 2
+        return b + 1
+
+    def searches(a):
+        return torch.argwhere(a > 0) + 1
+
+    def repeats(a):
+        return torch.repeat_interleave(a, (a.abs() * 2).long()) + 1
+
+    def cuts(a):
+        return a[: int((a > 0).sum())] + 1
+
+    still = torch.optim.SGD(model.parameters(), lr=0.0)  # so that each call picks as many
+
+    def trains_on_some(a):
+        still.zero_grad()
+        a = model(a)
+        loss = a[a > 0].mean()
+        loss.backward()
+        still.step()
+        return loss.detach()
+
+    weight = torch.ones(3, 8, device="cuda")
+
+    def multiplies(a):
+        rows = a.view(-1, 3)
+        return rows[rows.sum(1) > 0] @ weight
+
+    def tests_number(a):
+        return a[:2].tolist()[0] * a
+
+    def to_numpy(a):
+        return a * float((a + 1).cpu().numpy()[0])
+
     def unbroken(a, b):
         return (a + b).relu()
 """
@@ -141,6 +183,45 @@ def test_where_a_value_is_read_the_reading_stays(compiled):
     capture = compiled("reads")
     assert capture.breaks_cost.kernels == 0
     assert capture.breaks_cost.why.endswith("with what is read and printed taken into the graph")
+
+
+@pytest.mark.parametrize(
+    ("name", "cost"),
+    [
+        ("masks", 0),  # mul, gt | the mask | add: as one graph the same; so on an H200
+        ("puts", 1),  # clone, gt | the mask | mul, put, add: mul goes in before the put
+        ("searches", 0),
+        ("repeats", 1),  # of its two library calls the second is written by Inductor
+        ("cuts", 0),
+    ],
+)
+def test_a_size_that_hangs_on_values_is_as_large_without_the_break(compiled, name, cost):
+    capture = compiled(name, sizes=(66,))
+    together = capture.breaks_cost
+    assert together.kernels == cost, together.why
+    assert together.why.startswith(f"on paper {capture.count('kernel')} with the break")
+
+
+def test_a_training_step_on_what_a_mask_picks_is_told_of_too(compiled):
+    capture = compiled("trains_on_some", sizes=(64,))
+    told = {b.reason: b.cost for b in capture.breaks}
+    assert told["nonzero: its size depends on values"].kernels is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        # Its operands may be padded in one of the two alone: nobody knows whether they are.
+        ("multiplies", "mm (perhaps padded, of fixed sizes) x1 with"),
+        ("tests_number", "Tensor.tolist() with non-integer tensor"),
+        ("to_numpy", "works on a CPU tensor without dimensions"),
+    ],
+)
+def test_where_it_cannot_be_told_the_reason_is_one_to_understand(compiled, name, why):
+    together = compiled(name, sizes=(66,)).breaks_cost
+    assert together.kernels is None
+    assert why in together.why
+    assert "Error" not in together.why
 
 
 def test_what_dynamo_checks_of_a_value_launches_nothing(compiled):
@@ -259,7 +340,8 @@ def test_an_error_costs_the_answer_alone(compiled, monkeypatch):
     monkeypatch.setattr(whole, "_by_dynamo", fails)
     capture = compiled("prints")
     assert capture.count("kernel") == 2
-    assert capture.breaks_cost == Cost(None, "ValueError: no such thing")
+    why = "without the break it could not be followed (ValueError)"
+    assert capture.breaks_cost == Cost(None, why)
 
 
 def test_eager_code_has_no_breaks_to_tell_of(count, target):
@@ -282,3 +364,14 @@ def test_dynamos_graphs_say_where_they_broke_off():
     torch.compile(broken, backend=backend)(torch.ones(4))
     line = broken.__code__.co_firstlineno + 2
     assert places == [(__file__, line), None]
+
+
+def test_what_inductor_writes_no_code_for_without_the_break_is_told_in_plain_words():
+    def lowered(calls):
+        if calls != [GENERATED]:
+            raise NotMeasuredError("GuardOnDataDependentSymNode: u0")
+        return calls
+
+    trial = whole.Trial([GENERATED], whole=[GENERATED, GENERATED])
+    _, together = whole.costs(trial, (Break("/a.py", 3, "f", "print"),), lowered)
+    assert together == Cost(None, "without the break Inductor of this torch writes no code for it")

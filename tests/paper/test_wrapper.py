@@ -55,6 +55,18 @@ def test_code_for_the_cpu_launches_nothing():
     assert calls("def call(args):\n    cpp_fused_add_0(args)\n") == []
 
 
+def test_what_a_buffer_is_asked_is_no_second_call_of_what_made_it():
+    code = (
+        "def call(args):\n    buf1 = torch.ops.aten.nonzero.default(buf0)\n    u0 = buf1.size(0)\n"
+    )
+    assert calls(code) == [Call("library", "aten.nonzero.default")]
+
+
+def test_an_op_that_waits_for_the_device_launches_nothing():
+    code = "def call(args):\n    torch.ops.streams.synchronize_device.default('cuda:0', 0)\n"
+    assert calls(code) == [Call("wait", "streams.synchronize_device.default", "explicit")]
+
+
 BRANCHES = """
 def true_graph_0(args):
     triton_poi_fused_mul_0.run(args)

@@ -6,7 +6,7 @@ import logging
 import pytest
 import torch
 
-from kernelcount.probes.compiler import CompilerWatch, stance_kept
+from kernelcount.probes.compiler import CompilerWatch
 
 
 def compiled(function, **options):
@@ -153,21 +153,3 @@ def test_a_log_that_is_off_hides_the_limit_and_that_is_said():
             assert "whether the recompile limit was reached" in watch.blind
     finally:
         logging.disable(logging.NOTSET)
-
-
-def test_a_stance_that_is_set_inside_is_put_back():
-    from torch._dynamo import eval_frame
-
-    before = eval_frame._stance
-    with stance_kept():
-        torch.compiler.set_stance("force_eager")
-        assert eval_frame._stance.stance == "force_eager"
-    assert eval_frame._stance is before
-
-
-def test_a_torch_without_a_stance_to_ask_for_is_left_alone(monkeypatch):
-    from torch._dynamo import eval_frame
-
-    monkeypatch.delattr(eval_frame, "_set_stance")
-    with stance_kept():
-        pass

@@ -6,17 +6,14 @@ they are forked from a process that has imported torch.
 
 import subprocess
 import sys
-import threading
 import time
-from functools import partial
-from multiprocessing import forkserver
 from pathlib import Path
 
 import msgspec
 import pytest
 from counting import operations
 
-from kernelcount import runners, warm, worker
+from kernelcount import runners, worker
 from kernelcount.errors import Interrupted, KernelcountError
 from kernelcount.model import (
     NOT_TIMED,
@@ -28,8 +25,9 @@ from kernelcount.model import (
     Timing,
     Unmeasured,
 )
-from kernelcount.probes import compiler
-from kernelcount.runners import Results, _frame, in_process, in_worker
+from kernelcount.runners import Results, in_process, processes
+from kernelcount.runners.listening import Listener
+from kernelcount.runners.processes import _frame
 from kernelcount.traces import saved
 
 EAGER = ("eager",)
@@ -49,26 +47,6 @@ def left_over(mark):
         except OSError:
             continue
     return found
-
-
-@pytest.fixture(scope="module")
-def in_fork():
-    """Do a job in workers forked from a process that has imported torch and counted nothing yet.
-
-    So that, unlike one that has counted on paper, it is as good for the CPU as a new one.
-    """
-    server, ready = forkserver.ForkServer(), threading.Event()
-    server.set_forkserver_preload([*compiler.MODULES, "kernelcount.capture", "kernelcount.worker"])
-    ready.set()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TORCH_WARM_POOL", "0")  # no fork would have its threads
-        server.ensure_running()
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("ensure_running", "connect_to_new_process"):
-            patch.setattr(forkserver, name, getattr(server, name))
-        patch.setattr(warm, "_served", ready)
-        yield partial(in_worker, start=warm.forked)
-    server._stop()
 
 
 # ── a process of its own ─────────────────────────────────────────────────────────────────────────
@@ -100,15 +78,15 @@ def works(x):
 
 
 @pytest.fixture(scope="module")
-def wrong(tmp_path_factory, in_fork):
+def wrong(tmp_path_factory, forking):
     """What came of three functions that do wrong, one after the other: path, results, seconds."""
     path = tmp_path_factory.mktemp("wrong") / "users.py"
     path.write_text(WRONG)
     variants = ("eager", f"{path}:ends", f"{path}:works")
     began = time.monotonic()
     job = Job(f"{path}:crashes", device="cpu", sizes=(4,), variants=variants)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runners, "_GRACE", 0.5)  # the last one has a thread that never ends
+    with forking() as in_fork, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "_GRACE", 0.5)  # the last one has a thread that never ends
         return path, in_fork(job, quiet), time.monotonic() - began
 
 
@@ -140,7 +118,9 @@ def test_one_that_ends_while_the_module_is_imported_ends_the_job(target, in_fork
     assert "importing" in str(error.value)
 
 
-def test_out_of_time_says_which_line_it_was_at_and_leaves_no_child_behind(target, tmp_path):
+def test_out_of_time_says_which_line_it_was_at_and_leaves_no_child_behind(
+    target, tmp_path, in_fork
+):
     path = target(f"""
         import subprocess, threading, time
         def f(x):
@@ -154,9 +134,8 @@ def test_out_of_time_says_which_line_it_was_at_and_leaves_no_child_behind(target
                 time.sleep(0.01)
     """)
     began = time.monotonic()
-    results = in_worker(
-        Job(f"{path}:f", device="cpu", sizes=(4,), variants=EAGER, timeout=1.0), quiet
-    )
+    job = Job(f"{path}:f", device="cpu", sizes=(4,), variants=EAGER, timeout=1.0)
+    results = in_fork(job, quiet)
     assert time.monotonic() - began < 30
     reason = "no answer within --timeout 1 s; it was at users.py:12, in f"
     assert results.outcomes[0] == Unmeasured("eager", reason, None, 3)
@@ -203,11 +182,11 @@ def test_keyboard_interrupt_raised_while_times_are_taken_interrupts_too(target, 
 
 
 def test_a_worker_ends_with_its_parent(target, tmp_path):
+    # At its import already, which comes two seconds before the compiler's.
     path = target(f"""
         import os, time
-        def f(x):
-            open({str(tmp_path / "pid")!r}, "w").write(str(os.getpid()))
-            time.sleep(600)
+        open({str(tmp_path / "pid")!r}, "w").write(str(os.getpid()))
+        time.sleep(600)
     """)
     code = f"""
 from kernelcount.runners import in_worker
@@ -294,7 +273,7 @@ def test_what_is_hopeless_for_one_variant_is_not_tried_for_the_others_at_that_si
 
 def test_a_job_that_fails_after_some_outcomes_keeps_them():
     results = Results(Job("f.py:f", variants=("eager", "compile")))
-    listener = runners._Listener(results, quiet)
+    listener = Listener(results, quiet)
     results.settle(0, Unmeasured("eager", "died"))
     listener.fail("the file is gone\nand more", 2, whole=True)
     assert results.outcomes[1] == Unmeasured("compile", "the file is gone", None, 2)
@@ -309,7 +288,7 @@ def test_a_process_that_ends_while_times_are_taken_costs_those_that_have_none_ye
     timing = Timing((1.0,), 1, ("eager",))
     remembered = Capture("compile", notes=(Note("memoised", "kept"),))
     results = Results(Job("m:f", variants=("eager", "m:g", "m:h", "compile"), seconds=1.0))
-    listener = runners._Listener(results, quiet)
+    listener = Listener(results, quiet)
     for index, capture in enumerate(
         [
             Capture("eager"),
@@ -332,7 +311,7 @@ def test_a_process_that_ends_while_times_are_taken_costs_those_that_have_none_ye
 @pytest.mark.parametrize("together", [False, True])
 def test_an_interrupt_is_one_whatever_is_done_and_never_without_a_word(sizes, counted, together):
     job = Job("m:f", variants=("eager", "m:g"), sizes=sizes, seconds=1.0)
-    listener = runners._Listener(Results(job), quiet)
+    listener = Listener(Results(job), quiet)
     for index in range(counted):
         listener.take(worker.Begin(index))
         listener.take(done(index, Capture(job.variants[index])))
@@ -348,7 +327,7 @@ def test_the_environment_is_told_once_before_anything_is_measured():
     class Companion:
         ready = told.append
 
-    listener = runners._Listener(Results(Job("f.py:f")), lambda _: None, Companion)
+    listener = Listener(Results(Job("f.py:f")), lambda _: None, Companion)
     cpu = Environment("CPU", "cpu")
     for _ in range(2):
         listener.take(worker.Ready(cpu, Target("f.py:f")))
@@ -359,10 +338,10 @@ def test_progress_names_the_variant_and_the_size_where_there_are_several():
     said = []
     for sizes in ((), (8, 9)):
         job = Job("f.py:f", sizes=sizes)
-        listener = runners._Listener(Results(job), said.append)
-        listener.take(runners.worker.Progress("importing torch"))
-        listener.take(runners.worker.Begin(1))
-        listener.take(runners.worker.Progress("warm-up, call 2"))
+        listener = Listener(Results(job), said.append)
+        listener.take(worker.Progress("importing torch"))
+        listener.take(worker.Begin(1))
+        listener.take(worker.Progress("warm-up, call 2"))
     assert said == [
         "importing torch",
         "compile: warm-up, call 2",
