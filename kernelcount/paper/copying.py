@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelcount.devices.aten import effect
 from kernelcount.paper.footprint import distinct_bytes
+from kernelcount.paper.places import device_of
 from kernelcount.paper.steps import leaves
 
 if TYPE_CHECKING:
@@ -74,15 +75,21 @@ INTO_VIEWS = ("slice_scatter", "select_scatter", "diagonal_scatter", "as_strided
 """Ops that clone an array and copy another into a view of it."""
 
 
-def into_view(op: Op) -> list[bool]:
+def into_view(op: Op) -> list[bool] | None:
     """Whether an array's clone and the copy into a view of it are memcpys: TensorShape.cpp.
+
+    None where what is copied comes from the host.
 
     The clone is of all that lies between its first and last element, in one piece
     (clone_preserve_strides), unless elements lie over each other.
     """
     import torch
 
-    array, source = op.args[:2]
+    from kernelcount.paper.rules import argument
+
+    array, source = op.args[0], argument(op, 1, "src")
+    if device_of(source) != device_of(array):
+        return None
     made = op.written[0]
     apart = distinct_bytes(array) == array.numel() * array.element_size()
     view = getattr(torch.ops.aten, op.name.removesuffix("_scatter"))

@@ -55,6 +55,8 @@ def found(op: rules.Op) -> list[tuple[SyncKind, str]]:
     """The waits inside of an op, as many as it makes at the least: kind, and the op it is for."""
     if op.name in _NUMBERS:
         return [("inside an op", op.name)] * _NUMBERS[op.name](op)
+    if rules.reads_number(op):
+        return [("item", op.name)]
     if op.name == "_linalg_check_errors":
         return [("inside an op", _checked(op))] if _anything(op) else []
     if op.name in _CHECKING:

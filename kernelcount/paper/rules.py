@@ -276,8 +276,27 @@ def _after_a_clone(op: Op) -> Cost:
 def _masked_fill(op: Op) -> Cost:
     """A clone, then masked_fill_: TensorAdvancedIndexing.cpp. A dense clone is a memcpy."""
     plain = op.read[0].is_contiguous() and op.read[0].shape == op.written[0].shape
-    known = not hasattr(op.args[2], "dtype")
-    return Cost(1, 1, exact=known) if plain else Cost(2, exact=known)
+    read = int(reads_number(op))
+    return Cost(1, 1 + read) if plain else Cost(2, read)
+
+
+_FILLS = {"masked_fill": 2, "index_fill": 3, "fill": 1}
+"""Where the number stands that these fill with."""
+
+
+def reads_number(op: Op) -> bool:
+    """Whether an op that fills with a number reads it from the GPU first: item() of it.
+
+    cuda/IndexKernel.cpp, masked_fill__cuda; TensorAdvancedIndexing.cpp, index_fill_; what is on
+    the GPU itself `fill` copies instead (Fill.cpp).
+    """
+    name = op.name.removesuffix("_")
+    if name not in _FILLS:
+        return False
+    number = argument(op, _FILLS[name], "value")
+    if not hasattr(number, "dtype") or device_of(number).type == "cpu":
+        return False
+    return name != "fill" or device_of(op.written[0]).type == "cpu"
 
 
 def _embedding(op: Op) -> Cost:
@@ -361,6 +380,8 @@ def _nll_loss(op: Op) -> Cost:
 def _filled(op: Op) -> Cost:
     """One kernel; a number that is on the GPU is copied instead, see `copying.filled`."""
     value = argument(op, 1, "value")
+    if reads_number(op):
+        return Cost(0, 1)
     if not hasattr(value, "dtype") or device_of(value).type == "cpu":
         return ONE
     return _copies(copying.filled(op.written[0], value))
@@ -552,6 +573,7 @@ _SPECIAL: dict[str, Callable[[Op], Cost]] = {
     "native_batch_norm": _batch_norm,
     "native_group_norm": _group_norm,
     "masked_fill": _masked_fill,
+    "masked_fill_": lambda op: Cost(1, int(reads_number(op))),
     "embedding": _embedding,
     "_local_scalar_dense": _scalar_read,
 }

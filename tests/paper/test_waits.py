@@ -131,6 +131,23 @@ def f(x):
     }  # fmt: skip
 
 
+def test_a_number_on_the_gpu_is_waited_for_to_fill_by_a_mask(waited):
+    assert waited("""
+def f(x):
+    y = x.masked_fill(x > 0, x[0])
+    y.masked_fill_(y > 0, 0.0)
+    y.masked_fill_(y > 0, x[1])
+    y.fill_(x[0])
+    torch.empty(8).fill_(x[0])
+    return y.index_fill(0, x[:1].long(), x[0])
+""") == {
+        "eager": [
+            ("item", "masked_fill", 1), ("item", "masked_fill_", 3), ("item", "fill_", 5),
+            ("item", "index_fill", 6),
+        ]
+    }  # fmt: skip
+
+
 def test_what_is_normal_in_given_memory_is_checked_once(waited):
     assert waited("""
 def f(x):
