@@ -335,13 +335,22 @@ def _made_contiguous(op: Op) -> Cost:
 def _softmax_backward(op: Op) -> Cost:
     """cuda/SoftMax.cu, softmax_backward_cuda_out: gradient times output, and the kernel of that.
 
-    The product lies in memory as both do where they lie alike (TensorIterator.cpp).
+    The product lies in memory as both do where they lie alike (TensorIterator.cpp), and like the
+    output where the gradient is one number everywhere.
     """
     grad, output = op.read[:2]
-    contiguous = output.is_contiguous()
+    copied = 0 if output.is_contiguous() else 1
+    if _is_in_order(grad) and _is_in_order(output):
+        return Cost(2 + copied)
     alike = grad.stride() == output.stride()
-    copied = 0 if contiguous else 1 + alike
-    return Cost(2 + copied, exact=alike or (contiguous and grad.is_contiguous()))
+    return Cost(2 + copied + alike, exact=alike)
+
+
+def _is_in_order(tensor: Tensor) -> bool:
+    """Whether no dimension is further out in memory than those before it."""
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    steps = [int(s) for n, s in pairs if n > 1 and s]
+    return steps == sorted(steps, reverse=True)
 
 
 def _reduced(op: Op) -> Cost:
