@@ -98,7 +98,7 @@ def _missing(name: str, known: Sequence[str]) -> str:
 
 
 def _read(place: Path, name: str, theme: str) -> Scenario:
-    """What the file says of itself: the first line of its docstring is the claim.
+    """What the file says of itself: its docstring's first line, or sentence, is the claim.
 
     One that cannot be read says so in the place of its claim, and hides no other.
     """
@@ -107,16 +107,27 @@ def _read(place: Path, name: str, theme: str) -> Scenario:
         text = ast.get_docstring(ast.parse(path.read_bytes(), path)) or name
     except (OSError, SyntaxError, ValueError) as error:
         text = problem = f"{path}{_problem(error)}"
-    claim, _, teaches = text.partition("\n")
+    claim, teaches = _parted(text)
     return Scenario(
         name=name,
         theme=theme,
         claim=claim,
-        teaches=" ".join(teaches.split()),
+        teaches=teaches,
         function=str(path),
         budget=str(path.with_suffix(".yaml")),
         problem=problem,
     )
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """The lines of a docstring up to the end of a sentence or an empty one, and those after it."""
+    lines = text.splitlines()
+    end = next((i for i, line in enumerate(lines) if not line or line.endswith(_ENDS)), len(lines))
+    first, rest = lines[: end + 1], lines[end + 1 :]
+    return " ".join(" ".join(first).split()), " ".join(" ".join(rest).split())
+
+
+_ENDS = (".", "!", "?", ":")
 
 
 def _problem(error: OSError | SyntaxError | ValueError) -> str:

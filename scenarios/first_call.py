@@ -1,11 +1,13 @@
 """The first call of a compiled function measures the compiler: warm up before you measure.
 
 It translates, compiles and tries out kernels, and launches hundreds of them on the way; the later
-calls launch the function's own. `python first_call.py FOLDER` records both calls in a process with
-an empty cache: `kernelcount read FOLDER/first.json FOLDER/later.json` counts them.
+calls launch the function's own. `python first_call.py FOLDER` records both calls, with caches that
+are empty: `kernelcount read FOLDER/first.json FOLDER/later.json` counts them.
 """
 
+import os
 import sys
+import tempfile
 from pathlib import Path
 
 import torch
@@ -26,12 +28,12 @@ def layers(x: torch.Tensor, weights: list[torch.Tensor], biases: list[torch.Tens
     return x
 
 
-def record(call, trace: Path) -> None:
+def record(call):
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
     with torch.profiler.profile(activities=activities) as profile:
         call()
         torch.cuda.synchronize()
-    profile.export_chrome_trace(str(trace))
+    return profile
 
 
 def main(folder: Path) -> None:
@@ -39,11 +41,15 @@ def main(folder: Path) -> None:
         sys.exit("first_call.py: there is no GPU here, so there is nothing to record")
     given = make_inputs()
     torch.cuda.synchronize()
-    record(lambda: torch.ones(1, device="cuda"), folder / "thrown-away.json")  # the slow first one
+    record(lambda: torch.ones(1, device="cuda"))  # the first profile of a process is slow
     compiled = torch.compile(layers)
-    record(lambda: compiled(*given), folder / "first.json")
-    compiled(*given)
-    record(lambda: compiled(*given), folder / "later.json")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as empty:
+        os.environ |= {"TORCHINDUCTOR_CACHE_DIR": empty, "TRITON_CACHE_DIR": f"{empty}/triton"}
+        first = record(lambda: compiled(*given))
+        compiled(*given)
+        later = record(lambda: compiled(*given))
+    first.export_chrome_trace(str(folder / "first.json"))
+    later.export_chrome_trace(str(folder / "later.json"))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Layer norm, bias and activation apart make three round trips through GPU memory; fused, one.
 
-Fusion pays by the bytes that it saves, and costs registers. Look at those of each kernel and at its
+Fusion pays by the bytes that it saves. What it does to registers is another matter: of 39 in eager
+it made 95 on an H200 at 1,024 columns, and 34 at 8,192. Look at those of each kernel and at its
 occupancy (--full, --ncu), and at the results against float64 (--reference), before and after.
 """
 

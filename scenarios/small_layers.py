@@ -1,8 +1,8 @@
 """Launches are the third bottleneck, and CUDA graphs its remedy: many small layers, one launch.
 
-Each of the kernels takes the GPU some microseconds, about as long as the CPU takes to launch it, so
-that fusing a few of them changes little. A CUDA graph launches them all at once: the same kernels,
-one more that copies the input into the graph's memory, and a fraction of the time.
+On an H200 a kernel ran 2.6 µs, and its launch took the CPU 15: the GPU waits most of the time.
+torch.compile has a relu where eager has one, and is no faster. A CUDA graph launches all at once:
+the same kernels, one more that copies the input into the graph's memory, and a third of the time.
 """
 
 import torch

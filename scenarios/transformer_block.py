@@ -2,8 +2,8 @@
 
 In eager the four products and the attention are library calls, and each norm, each sum and the
 activation is a kernel and a round trip. Compiled, the first sum is fused with the norm that follows
-it. The first norm, the activation and the last sum stand alone between calls of the library, so
-that there is nothing to fuse them with.
+it, and is not written: the kernel of the last sum makes it again, from one array more. The first
+norm and the activation stand between calls of the library, with nothing to be fused with.
 """
 
 import torch

@@ -44,6 +44,26 @@ def test_a_wheel_has_them_within_the_package(wheel):
     assert (found.function, found.budget) == (str(wheel / "add.py"), str(wheel / "add.yaml"))
 
 
+@pytest.mark.parametrize(
+    ("text", "claim", "teaches"),
+    [
+        (
+            "One sentence on\n    two lines.\n\n    And why.",
+            "One sentence on two lines.",
+            "And why.",
+        ),
+        ("One sentence\n    on two lines.\n    So.", "One sentence on two lines.", "So."),
+        ("No full stop\n\nAnd why.", "No full stop", "And why."),
+        ("Two. Sentences.\nAnd why.", "Two. Sentences.", "And why."),
+    ],
+)
+def test_the_claim_is_the_first_sentence_or_line(wheel, text, claim, teaches):
+    (wheel / "add.py").write_text(f'"""{text}"""')
+    (wheel / "add.yaml").write_text("")
+    (found,) = scenarios.find()
+    assert (found.claim, found.teaches) == (claim, teaches)
+
+
 def test_a_function_without_a_budget_is_no_scenario(wheel):
     (wheel / "helper.py").write_text("")
     (wheel / "lost.yaml").write_text("")
@@ -62,7 +82,9 @@ def test_a_file_that_cannot_be_read_is_named_and_hides_no_other(wheel, kernelcou
     (wheel / "add.py").write_text('"""One kernel."""')
     (wheel / "broken.py").write_bytes(content)
     for name in ("add", "broken"):
-        (wheel / f"{name}.yaml").write_text("")
+        (wheel / f"{name}.yaml").write_text(
+            f"target: {name}.py:f\nbudget: {{eager: {{kernels: 1}}}}"
+        )
     code, out, err = kernelcount("scenarios", "--format", "json")
     good, bad = json.loads(out)["scenarios"]
     assert (code, err, good["claim"], good["problem"]) == (0, "", "One kernel.", "")

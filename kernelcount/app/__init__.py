@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kernelcount.app.answers import Answer, draw, save, trace_files, undrawn
 from kernelcount.app.asked import check_files, check_job, check_options, check_plot
 from kernelcount.app.counting import run
-from kernelcount.app.limits import budgets, check, hold, scenarios
+from kernelcount.app.limits import budgets, check, examined, hold, scenarios
 from kernelcount.app.recorded import diff, read
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer", "budgets", "check", "check_files", "check_job", "check_options", "check_plot",
-    "diff", "doctor", "draw", "hold", "read", "run", "save", "scenarios", "trace_files",
+    "diff", "doctor", "draw", "examined", "hold", "read", "run", "save", "scenarios", "trace_files",
     "undrawn",
 ]  # fmt: skip
 

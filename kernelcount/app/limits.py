@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelcount.app.asked import check_job
 from kernelcount.app.counting import run
 from kernelcount.errors import UsageError
-from kernelcount.model import Checked, Job, Report, Scenario
+from kernelcount.model import Checked, Held, Job, Report, Scenario
 
 if TYPE_CHECKING:
     from kernelcount.beside import OnPaper
@@ -29,6 +31,48 @@ def scenarios(names: Sequence[str]) -> tuple[tuple[Scenario, ...], Path]:
     return (those.choose(names) if names else those.find()), those.folder()
 
 
+def examined(chosen: Sequence[Scenario]) -> tuple[tuple[Scenario, ...], tuple[Budget, ...]]:
+    """The scenarios with what is wrong with their budgets, and the budgets of the others, in order.
+
+    One whose budgets cannot be read has a `problem`, and costs no other.
+    """
+    from kernelcount.budgets import checking, files
+
+    found: list[Scenario] = []
+    held: list[Budget] = []
+    for scenario in chosen:
+        try:
+            of_it = files.read(Path(scenario.budget))
+            for budget in of_it:
+                _check_job(budget, checking.job_of(budget, checking.Options()))
+        except UsageError as error:
+            found.append(replace(scenario, problem=scenario.problem or str(error)))
+        else:
+            found.append(scenario)
+            held += of_it
+    return tuple(found), tuple(held)
+
+
+def _check_job(budget: Budget, job: Job) -> None:
+    """Raise UsageError, with the place of the budget, for what it says of how to count."""
+    try:
+        check_job(job)
+    except UsageError as error:
+        raise budget.place.error(str(error)) from None
+
+
+def _unread(scenario: Scenario) -> Checked:
+    """What came of a scenario whose budgets cannot be read."""
+    place = re.match(re.escape(scenario.budget) + r":(\d+)(?::(\d+))?: ", scenario.problem)
+    line, column = (int(n or 1) for n in place.groups()) if place else (1, 1)
+    why = scenario.problem.partition("\n")[0].removeprefix(place[0] if place else "")
+    of_it = Held(
+        scenario.budget, line, Path(scenario.function).name, "", "budget", "undecided",
+        why=why, column=column, code=UsageError.code,
+    )  # fmt: skip
+    return Checked((of_it,), 1)
+
+
 def hold(
     chosen: Sequence[Scenario],
     held: Sequence[Budget],
@@ -43,13 +87,19 @@ def hold(
     What it is told beside are the user's own faults, with the user's frames: that a limit needs
     what is not here stands with the limit.
 
-    `held` are the budgets of all of them, in order. Raises UsageError as `check` does.
+    `chosen` and `held` are as `examined` gives them. Raises UsageError as `check` does.
     """
     coming = iter(held)
     left = Counter(budget.place.file for budget in held)
-    by_file = {scenario.budget: scenario for scenario in chosen}
+    waiting = deque(chosen)
+    unread: list[Checked] = []
     parts: dict[str, list[Checked]] = {}
     faults: dict[str, list[str]] = {}
+
+    def show_unread() -> None:
+        while waiting and waiting[0].budget not in left:
+            unread.append(_unread(waiting[0]))
+            shown(waiting[0], unread[-1], (waiting.popleft().problem,))
 
     def told(part: Checked, said: tuple[str, ...]) -> None:
         file = next(coming).place.file
@@ -59,9 +109,13 @@ def hold(
         faults.setdefault(file, []).extend(t for t in said if any(w in t for w in why))
         if len(of_file) == left[file]:
             every = tuple(limit for p in of_file for limit in p.held)
-            shown(by_file[file], Checked(every, len(of_file)), tuple(faults[file]))
+            shown(waiting.popleft(), Checked(every, len(of_file)), tuple(faults[file]))
+            show_unread()
 
-    return check(held, runner, progress, options, told, beside)
+    show_unread()
+    checked = check(held, runner, progress, options, told, beside)
+    more = tuple(limit for part in unread for limit in part.held)
+    return replace(checked, held=(*checked.held, *more), budgets=checked.budgets + len(unread))
 
 
 def budgets(paths: Sequence[Path] = ()) -> tuple[Budget, ...]:
@@ -95,10 +149,7 @@ def check(
 
     options = options or checking.Options()
     for budget in held:
-        try:
-            check_job(checking.job_of(budget, checking.Options()))
-        except UsageError as error:
-            raise budget.place.error(str(error)) from None
+        _check_job(budget, checking.job_of(budget, checking.Options()))
         check_job(checking.job_of(budget, options))
 
     def count(job: Job, modelled: bool) -> tuple[Report, tuple[str, ...]]:

@@ -170,7 +170,7 @@ def _limit(
     seen = outcome if isinstance(outcome, Capture) else outcome.seen
     if seen is None or not (seen is outcome or limit.rule.of_compiler):
         assert isinstance(outcome, Unmeasured)
-        more |= {"why": outcome.reason, "code": outcome.code}
+        more |= {"why": outcome.reason, "code": outcome.code, "raised": outcome.raised}
         return budget.held(limit.place, limit.variant, limit.name, "undecided", **more)
     over = outcomes.get(limit.bounds.over)
     counted = Counted(seen, beside, limit.variant == budget.variants[0], over)

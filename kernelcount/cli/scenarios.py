@@ -50,11 +50,12 @@ def scenarios(
         app.check_files((), output=output)
         _check(action, names or (), every)
         chosen, folder = app.scenarios(names or ())
+        chosen, budgets = app.examined(chosen)
         if action == "run":
             options = checking.Options(
                 device, gpu, timeout, seconds, allow_undecided=allow_undecided
             )
-            _run(chosen, options, form, output, full)
+            _run(chosen, budgets, options, form, output, full)
     except KernelcountError as error:
         out.fail(error, form, "scenarios")
     text = render.render(chosen, folder, form=form, **out.screen(form, output))
@@ -73,7 +74,9 @@ def _check(action: str, names: Any, every: bool) -> None:
         raise UsageError("scenarios run: name what to run, or write scenarios run --all")
 
 
-def _run(chosen: Any, options: Any, form: str, output: Path | None, full: bool) -> NoReturn:
+def _run(
+    chosen: Any, budgets: Any, options: Any, form: str, output: Path | None, full: bool
+) -> NoReturn:
     """Hold those chosen to their budgets, each shown as soon as it is known; exit."""
     from kernelcount import ahead, app, warm
     from kernelcount.budgets import checking
@@ -81,7 +84,6 @@ def _run(chosen: Any, options: Any, form: str, output: Path | None, full: bool) 
     from kernelcount.render import scenarios as render
 
     page, line, pages = out.screen(form, output), out.Status(), []
-    budgets = app.budgets([Path(scenario.budget) for scenario in chosen])
 
     def shown(scenario: Scenario, checked: Checked, faults: tuple[str, ...]) -> None:
         line.clear()

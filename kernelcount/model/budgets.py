@@ -45,7 +45,8 @@ class Held:
     lines that help to find the cause, such as ``new: triton_poi_fused_gelu_1``, and `places` the
     lines of code that they are about. `basis`: where the
     count is from, None where there is none. `code`: the exit code of what is undecided, 2 where the
-    user's own code or budget is at fault.
+    user's own code or budget is at fault. `raised`: the variant raised, which is 3 where eager
+    worked, and is nothing that may be left undecided.
     """
 
     file: str
@@ -67,11 +68,12 @@ class Held:
     basis: Literal["measured", "paper"] | None = None
     code: int = 3
     places: tuple[Place, ...] = ()
+    raised: bool = False
 
     @property
     def is_fault(self) -> bool:
         """Whether the user's own code or budget keeps it undecided."""
-        return self.status == "undecided" and self.code != NOT_MEASURED
+        return self.status == "undecided" and (self.raised or self.code != NOT_MEASURED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +98,18 @@ class Checked:
         return sum(h.status == status for h in self.held)
 
     @property
+    def failed(self) -> int:
+        """How many of the undecided are so by the fault of the user's own code or budget."""
+        return sum(h.is_fault for h in self.held)
+
+    @property
     def exit_code(self) -> int:
-        """1 where one is broken; else 2 where the user's own code failed; else 3 or 0."""
+        """1 where one is broken; else 2 where the user's own code failed; else 3 or 0.
+
+        What failed is 3 also where what is undecided may be.
+        """
         if self.count("broken"):
             return 1
-        codes = {h.code for h in self.held if h.status == "undecided"}
-        if self.allow_undecided:
-            codes.discard(3)
+        undecided = [h for h in self.held if h.status == "undecided"]
+        codes = {h.code for h in undecided if h.is_fault or not self.allow_undecided}
         return 2 if self.unwritten else min(codes, default=0)

@@ -208,12 +208,16 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class Unmeasured:
-    """A variant or file whose count is unknown, why, and what was seen of it in part."""
+    """A variant or file whose count is unknown, why, and what was seen of it in part.
+
+    `raised`: `code` is 3, as eager is not at fault, and yet the variant raised.
+    """
 
     name: str
     reason: str
     seen: Capture | None = None
     code: int = NOT_MEASURED
+    raised: bool = False
 
 
 Outcome = Capture | Unmeasured

@@ -35,7 +35,7 @@ class Work:
     a matrix product, a convolution or attention, made at `precision` (see `Paper`); else None.
     `at_most`: the bytes are all of what somebody's own kernel is given, of which it may leave out.
     `occupancy`, 0 to 1: the share of the warps that a multiprocessor can hold, as the profiler
-    estimates it from the launch.
+    estimates it from the launch, or `reading` does where it has none.
     """
 
     name: str

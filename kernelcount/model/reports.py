@@ -135,8 +135,9 @@ class Scenario:
     """A function and its budget that come with the tool, by their files.
 
     `claim` is one sentence, which the budget holds; `teaches` is why it is so. `problem`: why the
-    file cannot be read, which is then the claim too; "" where it can. `replaces`: the function's
-    file of the one of that name that comes with the tool, where this is the user's own; else "".
+    file cannot be read, which is then the claim too, or its budgets; "" where they can.
+    `replaces`: the function's file of the one of that name that comes with the tool, where this is
+    the user's own; else "".
     """
 
     name: str

@@ -15,7 +15,7 @@ from typing import Any
 
 from kernelcount.errors import UnreadableError, UsageError
 from kernelcount.model import Capture, Environment, Outcome, Unmeasured
-from kernelcount.reading import gaps, waits
+from kernelcount.reading import gaps, occupancy, waits
 from kernelcount.reading.doubts import (
     ANOTHER_PROFILER,
     MOST_LISTED,
@@ -73,7 +73,7 @@ def _read(source: Source, name: str, region: str | None = None, mark: str | None
     capture = Capture(
         name=name,
         environment=_environment(trace.header, timeline),
-        records=settled.records,
+        records=occupancy.worked_out(settled.records, trace.header),
         launches=settled.launches if timeline.host_rows else None,
         graph_launches=settled.graph_launches if timeline.host_rows else None,
         complete=complete(trace.faults, settled),

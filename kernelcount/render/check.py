@@ -107,6 +107,7 @@ def summary(checked: Checked) -> str:
     said = ", ".join(f"{checked.count(status)} {status}" for status in ("kept", "broken"))
     if undecided := checked.count("undecided"):
         said += f", {undecided} undecided"
+        said += f" ({checked.failed} failed)" if checked.failed else ""
     without = sum(held.limit == "budget" for held in checked.held)
     return f"{said}; {without} of these for want of a limit" if without else said
 
@@ -219,6 +220,7 @@ def document(checked: Checked) -> dict[str, Any]:
         "kept": checked.count("kept"),
         "broken": checked.count("broken"),
         "undecided": checked.count("undecided"),
+        "failed": checked.failed,
         "notes": [asdict(n) for n in checked.notes],
         "written": list(checked.written),
     }
@@ -227,14 +229,22 @@ def document(checked: Checked) -> dict[str, Any]:
             **found["environment"],
             "libraries": dict(environment.libraries),
         }
-    failed = next((h for h in checked.held if h.status == "undecided" and h.code == _USAGE), None)
+    failures = [_failure(h) for h in checked.held if h.is_fault]
+    if failures:
+        found["errors"] = failures
+    failed = next((f for f in failures if f["code"] == _USAGE), None)
     if failed and checked.exit_code == _USAGE:
-        where = f"{failed.file}:{failed.line}: {failed.target}, {failed.variant}"
-        found["error"] = {"code": _USAGE, "message": f"{where}: {failed.why}"}
+        found["error"] = failed
     return found
 
 
 _USAGE = KernelcountError.code
+
+
+def _failure(held: Held) -> dict[str, Any]:
+    """What the user's own code or budget did, and where."""
+    where = f"{held.file}:{held.line}: {held.target}, {held.variant}"
+    return {"code": held.code, "message": f"{where}: {held.why}"}
 
 
 def _entry(held: Held) -> dict[str, Any]:
@@ -248,6 +258,7 @@ def _entry(held: Held) -> dict[str, Any]:
         "variant": held.variant or None,
         "limit": held.limit,
         "status": held.status,
+        "failed": held.is_fault,
         "actual": _number(held, held.actual),
         "at_least": held.at_least,
         "low": _number(held, held.low),
@@ -276,7 +287,7 @@ def _number(held: Held, value: float | None) -> float | int | None:
 
 COLUMNS = (
     "file", "line", "target", "size", "variant", "limit", "status", "actual", "at_least", "min",
-    "max", "over", "basis", "why", "low", "high", "details", "column",
+    "max", "over", "basis", "why", "low", "high", "details", "column", "failed",
 )  # fmt: skip
 _FORMULA = ("=", "+", "-", "@")
 

@@ -10,6 +10,7 @@ from kernelcount.model import Activity, Counters
 from kernelcount.render.figures import Figures, Line
 from kernelcount.render.layout import Page, wrap
 from kernelcount.render.wording import clean, percent, size
+from kernelcount.render.wording import occupancy as warps
 
 _BASIS = "ncu"
 _MOST = 1 << 63  # bytes; a trace may claim more
@@ -84,7 +85,7 @@ def _launched(detail: Detail) -> str:
     if detail.shared_memory and 0 < detail.shared_memory < _MOST:
         parts.append(f"{size(detail.shared_memory)} shared")
     if detail.occupancy is not None:
-        parts.append(f"occupancy {percent(detail.occupancy)} estimated")
+        parts.append(f"occupancy {warps(detail.occupancy)} estimated")
     return " · ".join(parts)
 
 
@@ -93,7 +94,7 @@ def _counted(found: Counters) -> str:
     if found.dram_read is not None and found.dram_written is not None:
         parts.append(f"DRAM {size(found.dram_read)} read, {size(found.dram_written)} written")
     if found.occupancy is not None:
-        parts.append(f"occupancy {percent(found.occupancy)}")
+        parts.append(f"occupancy {warps(found.occupancy)}")
     if found.dram_share is not None:
         parts.append(f"{percent(found.dram_share)} of DRAM's peak")
     if found.sm_share is not None:

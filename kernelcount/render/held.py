@@ -58,7 +58,7 @@ def _blocks(checked: Checked) -> Iterator[str]:
     # What may be undecided is in the sum alone, as it is on paper for all that needs a GPU.
     passed = {"kept", "undecided"} if checked.allow_undecided else {"kept"}
     bad = [h for h in checked.held if h.status not in passed or h.is_fault]
-    bad.sort(key=lambda h: h.status)
+    bad.sort(key=lambda h: (h.status, not h.is_fault))
     if bad:
         yield table([["", "target", "variant", "", "budget"], *_rows(bad)], "lllll")
     yield "\n".join(f"- {escape(prose(note.detail))}" for note in checked.notes)
@@ -74,4 +74,4 @@ def _rows(bad: Sequence[Held]) -> Iterator[list[str]]:
         said = "<br>".join(map(escape, (sentence(held), *details)))
         where = f"{held.file}:{held.line}"
         names = (target_name(held.target), held.variant)
-        yield [held.status, *map(escape, names), said, escape(where)]
+        yield ["failed" if held.is_fault else held.status, *map(escape, names), said, escape(where)]

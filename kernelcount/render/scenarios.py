@@ -55,7 +55,12 @@ def _blocks(scenarios: Sequence[Scenario]) -> Iterator[str]:
     """Each theme and a table of its scenarios, as Markdown."""
     for theme, members in groupby(scenarios, key=lambda scenario: scenario.theme):
         yield f"### {escape(theme)}"
-        yield table([["scenario", "claim"], *([escape(s.name), _claim(s)] for s in members)], "ll")
+        yield table([["scenario", "claim"], *([escape(s.name), _listed(s)] for s in members)], "ll")
+
+
+def _listed(scenario: Scenario) -> str:
+    """What the list says of it: what is wrong with it, or else its claim."""
+    return escape(scenario.problem) if scenario.problem else _claim(scenario)
 
 
 def _claim(scenario: Scenario) -> str:
@@ -75,7 +80,7 @@ def _lines(scenarios: Sequence[Scenario], folder: Path, width: int) -> Iterator[
         for scenario in members:
             style = "bold red" if scenario.problem else "dim"
             room = width - names - 4
-            first, *rest = wrap(clean(scenario.claim), room)
+            first, *rest = wrap(clean(scenario.problem or scenario.claim), room)
             rest += wrap(_replacing(scenario), room) if scenario.replaces else []
             yield (("  ", ""), (pad(scenario.name, names), ""), ("  ", ""), (first, style))
             for part in rest:
@@ -113,10 +118,10 @@ def foot(scenarios: int, checked: Checked, *, width: int = 80, colour: bool = Fa
     where = setting(checked.environment) if checked.environment else ""
     said = " · ".join(filter(None, (plural(scenarios, "scenario"), _counts(checked), where)))
     lines: list[Line] = [((line, _style(checked)),) for line in wrap(said, width)]
-    failed = sum(held.is_fault for held in checked.held)
     why = ""
-    if checked.exit_code == UsageError.code and failed:
-        why = f"{failed} failed: exit code {checked.exit_code}; a function or a budget is at fault"
+    if checked.failed and checked.exit_code in (UsageError.code, NotMeasuredError.code):
+        at_fault = f"exit code {checked.exit_code}; a function or a budget is at fault"
+        why = f"{checked.failed} failed: {at_fault}"
     elif checked.exit_code == NotMeasuredError.code:
         code = f"exit code {checked.exit_code}; --allow-undecided makes it 0"
         why = f"{checked.count('undecided')} skipped: {code}"
@@ -184,7 +189,9 @@ def _named(held: Sequence[Held]) -> str:
     for one in held:
         of_limit = variants.setdefault(clean(one.limit.replace("_", " ")), [])
         of_limit += [clean(one.variant)] if one.variant not in of_limit else []
-    return "; ".join(f"{limit} of {' and '.join(who)}" for limit, who in variants.items())
+    return "; ".join(
+        f"{limit} of {' and '.join(who)}" if any(who) else limit for limit, who in variants.items()
+    )
 
 
 def _told(word: str, texts: Sequence[str], width: int) -> Iterator[Line]:

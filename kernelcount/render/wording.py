@@ -58,6 +58,14 @@ def percent(share: float, digits: int = 0) -> str:
     return f"{share:.{digits}%}".replace("%", " %")
 
 
+def occupancy(share: float) -> str:
+    """A share of the warps that a GPU can hold; one that is not nothing is not shown as that."""
+    return "under 1 %" if 0 < share < _HALF_A_PERCENT else percent(share)
+
+
+_HALF_A_PERCENT = 0.005  # which would be rounded to 0
+
+
 def rate(value: float, unit: str) -> str:
     """Amounts a second to three significant figures, in a decimal unit: ``3.35 TB/s``."""
     for prefix, factor in (("T", 1e12), ("G", 1e9), ("M", 1e6)):

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from kernelcount.errors import UsageError
+from kernelcount.errors import NotMeasuredError, UsageError
 from kernelcount.target.frames import is_foreign, is_in_torch, user_code
 from kernelcount.target.places import of_the_scenarios
 
@@ -60,10 +60,11 @@ def _importing(shown: str, module: str | None = None) -> Iterator[None]:
             # One that was raised by hand may carry no name: it is the user's own exception then.
             if not error.name:
                 raise
-            missing = _not_installed(error, module, shown)
+            missing, name = _not_installed(error, module, shown), error.name
         else:
             return
-    raise UsageError(missing)
+    # Triton comes with torch where there is a GPU: elsewhere it is no mistake that it is not there.
+    raise (NotMeasuredError if name.partition(".")[0] == "triton" else UsageError)(missing)
 
 
 def _not_installed(error: ModuleNotFoundError, asked: str | None, shown: str) -> str:

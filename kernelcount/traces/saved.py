@@ -45,6 +45,7 @@ _Outcome: Any = msgspec.defstruct(
         ("reason", str | None, None),
         ("code", int, 3),
         ("seen", bool, True),
+        ("raised", bool, False),
         ("records", _Records | None, None),
         *((f.name, _TYPES[f.name], f.default) for f in _AS_THEY_ARE),
     ],
@@ -96,11 +97,11 @@ def recognises(head: bytes) -> bool:
 
 def _packed(outcome: Outcome) -> Any:
     capture = outcome.seen if isinstance(outcome, Unmeasured) else outcome
-    reason, code = None, 3
+    reason, code, raised = None, 3, False
     if isinstance(outcome, Unmeasured):
-        reason, code = outcome.reason, outcome.code
+        reason, code, raised = outcome.reason, outcome.code, outcome.raised
     if capture is None:
-        return _Outcome(outcome.name, reason, code, seen=False)
+        return _Outcome(outcome.name, reason, code, seen=False, raised=raised)
     r = capture.records
     records = _Records(
         r.works,
@@ -123,7 +124,7 @@ def _unpacked(saved: Any) -> Outcome:
     """The outcome again. Raises IndexError or OverflowError where its numbers cannot be right."""
     code = saved.code if saved.code in _CODES else 3
     if not saved.seen:
-        return Unmeasured(saved.name, saved.reason or "not known", None, code)
+        return Unmeasured(saved.name, saved.reason or "not known", None, code, saved.raised)
     records = _columns(saved.records) if saved.records else Records()
     capture = Capture(saved.name, records=records, **_fields_of(saved))
     _check(_counts(capture))

@@ -16,20 +16,30 @@ _LONGEST_TEXT = 8000  # characters of an exception with its frames
 _MOST_LINES = 80
 
 _NO_CUDA = ("Torch not compiled with CUDA enabled", "Found no NVIDIA driver on your system")
+_NOT_BUILT = {  # what torch.utils.cpp_extension says
+    "CUDA_HOME environment variable is not set": "no nvcc was found to build CUDA C: install the"
+    " CUDA toolkit, or name its folder by CUDA_HOME",
+    "Ninja is required to load C++ extensions": "ninja, which builds CUDA C, is missing: pip"
+    " install ninja",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why something could not be done: a line, the text with the user's frames, an exit code."""
+    """Why something could not be done: a line, the text with the user's frames, an exit code.
+
+    `raised`: it is 3, as eager is not at fault, and yet the variant raised.
+    """
 
     reason: str
     said: str
     code: int
     hopeless: bool = False
+    raised: bool = False
 
     def done(self, step: Step) -> Done:
         """The end of a step that failed so."""
-        outcome = Unmeasured(step.variant, self.reason, None, self.code)
+        outcome = Unmeasured(step.variant, self.reason, None, self.code, self.raised)
         rest = f"not tried: {step.variant} asks for far more memory than there is"
         done = Done(step.index, msgspec.Raw(saved.dump([outcome])), self.said)
         return msgspec.structs.replace(done, rest=rest) if self.hopeless else done
@@ -57,6 +67,8 @@ def failure_of(error: BaseException, size: int | None) -> Failure:
     if any(sign in text for sign in _NO_CUDA):
         text = f"this needs CUDA, and there is none here ({_first_line(text)})"
         return Failure(text, text, NotMeasuredError.code)
+    if missing := next((said for sign, said in _NOT_BUILT.items() if sign in text), None):
+        return Failure(missing, missing, NotMeasuredError.code)
     line = f"raised {type(error).__name__}: {_first_line(text)}".removesuffix(": ")
     # torch.compile's errors say in their first line only of which kind they are.
     if explained := next((x for x in text.splitlines() if x.startswith("  Explanation: ")), None):

@@ -285,7 +285,9 @@ class Session:
                 if self.in_hand is not None:
                     own = of_user or variant.kind != "compile" or len(self.code.functions) == 1
                     self.in_hand.failed(variant.name, error, failure.code, is_own=own)
-                return failure if of_user else replace(failure, code=NotMeasuredError.code)
+                if of_user or failure.code == NotMeasuredError.code:
+                    return failure
+                return replace(failure, code=NotMeasuredError.code, raised=True)
             if step.trace is not None and (problem := _keep(folder, Path(step.trace))):
                 self.send(Unwritten(problem))
         if self.in_hand is not None:

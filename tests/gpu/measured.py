@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,7 @@ import measured_page
 
 from kernelcount import app, scenarios, warm
 from kernelcount.budgets import checking
-from kernelcount.model import Capture, Job, Report, Unmeasured
+from kernelcount.model import Capture, Job, Paper, Report, Unmeasured
 
 HERE = Path(__file__)
 RESERVE = 100  # seconds for what comes after the shares
@@ -100,11 +99,21 @@ def figures(report: Report, names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
             "speed": asdict(speed) if speed else None,
             "price": asdict(outcome.price) if outcome.price else None,
             "result": outcome.numerics.verdict if outcome.numerics else None,
-            "transfers": beside.paper.transfers if beside and beside.paper else None,
+            **modelled(beside.paper if beside else None),
             "verdict": verdict.verdict if verdict else None,
             "syncs": list(syncs(outcome)),
             "longest": longest(outcome),
+            "each": list(each(outcome)),
         }
+
+
+def modelled(paper: Paper | None) -> dict[str, Any]:
+    """What paper says of the bytes that a variant moves."""
+    if paper is None:
+        return {"transfers": None, "floor": None, "bytes": None}
+    floor = paper.floor / paper.unit if paper.unit else None
+    moved = None if paper.at_most else paper.read + paper.written
+    return {"transfers": paper.transfers, "floor": floor, "bytes": moved}
 
 
 def syncs(capture: Capture) -> Iterator[str]:
@@ -121,6 +130,22 @@ def longest(capture: Capture) -> dict[str, Any] | None:
         return None
     work = max(kernels, key=lambda r: r.duration_ns or 0).work
     return {"name": work.name, "registers": work.registers, "occupancy": work.occupancy}
+
+
+def each(capture: Capture) -> Iterator[dict[str, Any]]:
+    """The kernels of a call in order, those alike once, and how they were launched."""
+    seen = set()
+    for record in capture.records:
+        work = record.work
+        if work.activity == "kernel" and work not in seen:
+            seen.add(work)
+            yield {
+                "name": work.name,
+                "time_ns": record.duration_ns,
+                "registers": work.registers,
+                "shared_memory": work.shared_memory,
+                "occupancy": work.occupancy,
+            }
 
 
 # ── beside the budgets ───────────────────────────────────────────────────────────────────────────
@@ -154,18 +179,21 @@ def build_all() -> dict[str, str]:
     return failed
 
 
-def sweep() -> list[str]:
+def sweep() -> dict[str, Any]:
     """From which size on the compiled add and relu is faster."""
     sizes = (100, 10_000, 1_000_000, 10_000_000, 100_000_000)
     spec = f"{scenarios.folder() / 'crossover.py'}:add_relu"
     job = Job(spec, sizes=sizes, variants=("eager", "compile"), device="cuda:0", seconds=0.3)
     report = app.run(job, warm.in_fork, lambda _: None).report
-    return [
-        measured_page.swept(run.size, [f["call_ns"] for f in found], found[1]["speed"])
-        for run in report.runs
-        if (found := list(figures(one_run(report, run), ("eager", "compile"))))
-        and all("call_ns" in f for f in found)
-    ]
+    lines, verdicts = [], []
+    for run in report.runs:
+        found = list(figures(one_run(report, run), ("eager", "compile")))
+        if all(f.get("call_ns") for f in found):
+            speed = found[1]["speed"]
+            lines.append(measured_page.swept(run.size, [f["call_ns"] for f in found], speed))
+            verdicts += [(run.size, speed["verdict"])] if speed else []
+    last = next((c.last for c in report.crossovers if c.variant == "compile"), None)
+    return {"lines": lines, "verdicts": verdicts, "from": last.about if last else None}
 
 
 def one_run(report: Report, run: Any) -> Report:
@@ -173,16 +201,12 @@ def one_run(report: Report, run: Any) -> Report:
     return Report(report.command, report.environment, (run,))
 
 
-def traced(command: list[str], names: list[str], **variables: str) -> dict[str, list[str]]:
+def traced(command: list[str], names: list[str]) -> dict[str, list[str]]:
     """Kernels in the traces of these names that a command writes into a folder."""
     from kernelcount.reading import read_file
 
     with tempfile.TemporaryDirectory() as folder:
-        environment = {
-            **os.environ,
-            **{k: v.replace("FOLDER", folder) for k, v in variables.items()},
-        }
-        subprocess.run([*command, folder], check=True, timeout=150, env=environment)
+        subprocess.run([*command, folder], check=True, timeout=150)
         found: dict[str, list[str]] = {}
         for name in names:
             (outcome,) = read_file(Path(folder) / f"{name}.json")
@@ -192,15 +216,16 @@ def traced(command: list[str], names: list[str], **variables: str) -> dict[str, 
         return found
 
 
-def first_call() -> list[str]:
+def first_call() -> dict[str, Any]:
     """How many kernels the first call of a compiled function launches, and a later one."""
     command = [sys.executable, str(scenarios.folder() / "first_call.py")]
-    caches = {"TORCHINDUCTOR_CACHE_DIR": "FOLDER/inductor", "TRITON_CACHE_DIR": "FOLDER/triton"}
-    found = traced(command, ["first", "later"], **caches)
-    return [f"first call: {len(found['first'])} kernels, a later one: {len(found['later'])}"]
+    found = traced(command, ["first", "later"])
+    first, later = len(found["first"]), len(found["later"])
+    lines = [f"first call: {first} kernels, a later one: {later}"]
+    return {"lines": lines, "first": first, "later": later}
 
 
-def ranks() -> list[str]:
+def ranks() -> dict[str, Any]:
     """Kernels by rank, under torchrun."""
     script = str(scenarios.folder() / "two_gpus.py")
     command = [
@@ -208,19 +233,35 @@ def ranks() -> list[str]:
         script,
     ]  # fmt: skip
     found = traced(command, ["rank0", "rank1"])
-    return [
+    lines = [
         f"{name}: {len(kernels)} kernels, of NCCL: {', '.join(k for k in kernels if 'nccl' in k)}"
         for name, kernels in found.items()
     ]
+    return {"lines": lines}
 
 
-def rates() -> list[str]:
+def rates() -> dict[str, Any]:
     """What the GPU reaches."""
     found = app.doctor(None, lambda _: None)
-    return measured_page.rated(asdict(found.rates)) if found.rates else [found.unrated]
+    return {"lines": measured_page.rated(asdict(found.rates)) if found.rates else [found.unrated]}
 
 
-def compiled_loop(seconds: float) -> list[str]:
+def against_float64(name: str, size: int | None) -> dict[str, Any]:
+    """How far the results of a scenario's function are from the same in float64."""
+    spec = f"{scenarios.folder() / f'{name}.py'}:{name}"
+    job = Job(
+        spec, sizes=(size,) if size else (), variants=("eager", "compile"), device="cuda:0",
+        seconds=0.3, reference=True,
+    )  # fmt: skip
+    report = app.run(job, warm.in_fork, lambda _: None).report
+    outcome = report.outcomes[1]
+    if isinstance(outcome, Unmeasured):
+        return {"lines": [f"against float64: not measured ({outcome.reason})"]}
+    numerics = outcome.numerics
+    return {"lines": [measured_page.precise(asdict(numerics) if numerics else None)]}
+
+
+def compiled_loop(seconds: float) -> dict[str, Any]:
     """torch.compile of the loop over 2,000 tensors, if it is done in that time."""
     spec = f"{scenarios.folder() / 'gradient_mean.py'}:loop"
     job = Job(
@@ -228,18 +269,18 @@ def compiled_loop(seconds: float) -> list[str]:
     )
     report = app.run(job, warm.in_fork, lambda _: None).report
     (found,) = figures(report, ("compile",))
-    return [f"2,000 tensors, {measured_page.variant(found)}"]
+    lines = [f"2,000 tensors, {measured_page.variant(found)}"]
+    return {"lines": lines, "call_ns": found.get("call_ns")}
 
 
-def tried(make: Callable[[], list[str]]) -> list[str]:
+def tried(make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """What it gives, or why it gives nothing."""
     try:
         return make()
     except Exception as error:
         traceback.print_exc()
-        return [
-            f"not measured: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
-        ]
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return {"lines": [f"not measured: {said}"]}
 
 
 # ── all of it ────────────────────────────────────────────────────────────────────────────────────
@@ -305,10 +346,17 @@ def main() -> None:
     end = begun + 60 * given.minutes
     unbuilt = build_all()
     found = shares(gpus, given.seconds, end - RESERVE)
-    asked = {"ranks": ranks, "sweep": sweep, "first call": first_call, "rates": rates}
-    facts = {name: ["not run: time was up"] for name in asked}
+    asked: dict[str, Callable[[], dict[str, Any]]] = {
+        "ranks": ranks,
+        "sweep": sweep,
+        "first call": first_call,
+        "rates": rates,
+        "float64 add_relu": lambda: against_float64("add_relu", 1_000_000),
+        "float64 ln_bias_gelu": lambda: against_float64("ln_bias_gelu", None),
+    }
+    facts: dict[str, dict[str, Any]] = {name: {"lines": ["not run: time was up"]} for name in asked}
     if gpus < 2:
-        facts["ranks"] = ["not measured: this takes two GPUs, and here is one"]
+        facts["ranks"] = {"lines": ["not measured: this takes two GPUs, and here is one"]}
 
     def write() -> None:
         page = measured_page.page(found, facts, unbuilt, time.time() - begun)

@@ -3,94 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from kernelcount.render.wording import duration, plural, ratio
+from measured_claims import CLAIMS, Claim, Facts
 
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim of the articles: the scenarios and the further facts that it is held against.
-
-    `remark`: what an H200 does otherwise than the article says, and why; `in_part`: so that the
-    claim holds only in part, although the budgets, which are of this GPU, are kept.
-    """
-
-    text: str
-    scenarios: tuple[str, ...]
-    facts: tuple[str, ...] = ()
-    remark: str = ""
-    in_part: bool = False
-
-
-CLAIMS = (
-    Claim("`a + b` is one launch, one kernel and 3 transfers, whatever the length", ("add",)),
-    Claim(
-        "`(a + b).relu()` is 2 kernels and 5 transfers in eager, 1 and 3 fused", ("add_relu",),
-        remark="At 1e6 the transfers are saved on paper only: the sum of 4 MB stays in the 60 MB L2"
-        " cache, so that its round trip never reaches GPU memory.",
-        in_part=True,
-    ),
-    Claim(
-        "At 100 the difference drowns in noise, at 1e7 and 1e8 the compiled one wins",
-        ("crossover",), ("sweep",),
-        "At 100 there is a difference, and it is against the compiled function: its guards cost"
-        " more than the launch that it saves. At 1e7 its kernel is faster, but a call takes as long"
-        " as the CPU needs for it; it wins per call from about there on.", in_part=True,
-    ),
-    Claim("The first compiled call measures the compiler", ("first_call",), ("first call",)),
-    Claim("A profiler's rows that are no kernels must be left out", ("profiler_rows",)),
-    Claim("Vector add and matrix product by hand", ("vector_add", "matmul_by_hand")),
-    Claim(
-        "Reduction with warp shuffle; softmax", ("reduction", "softmax"),
-        remark="At 8192 torch.softmax moves each byte once, too (527 MB by Nsight Compute), but at"
-        " 1.9 TB/s: one kernel, and yet half as fast as one of Triton.",
-    ),
-    Claim(
-        "Triton: fused softmax, layer norm, tile sizes",
-        ("softmax", "ln_bias_gelu", "matmul_by_hand"),
-    ),
-    Claim(
-        "A fused transformer block; fast attention", ("transformer_block", "attention"),
-        remark="Of the block one pair is fused, the first sum and the norm after it: 10 kernels"
-        " become 9, since the others stand between library calls.", in_part=True,
-    ),
-    Claim(
-        "Three bottlenecks, three remedies: tensor cores, fusion, CUDA graphs",
-        ("matmul_precision", "mixed_precision", "pointwise_chain", "small_layers"),
-    ),
-    Claim("Three hidden synchronisations in a training loop, and their cures", ("training_loop",)),
-    Claim("`pin_memory` with `non_blocking=True`", ("pinned_copy",)),
-    Claim(
-        "The mean of thousands of gradients: a loop 20 ms, a kernel of one's own 30 µs",
-        ("gradient_mean",), ("compiled loop",),
-        "The article has 20 ms for the loop on its machine: what a launch costs is the CPU's. The"
-        " kernel's call includes the table of 2,000 addresses, made anew each time.",
-    ),
-    Claim("Graph breaks undo fusion", ("graph_breaks",)),
-    Claim("One contiguous range a thread is slower than neighbouring reads", ("coalescing",)),
-    Claim(
-        "2048 x 2048: 28 ms on a CPU, 200 µs on a GPU", ("cpu_against_gpu",),
-        remark="In float32 without tensor cores, torch's default, it is more than 200 µs; and a"
-        " server's CPU with many cores takes less than 28 ms.", in_part=True,
-    ),
-    Claim(
-        "Global memory 3 TB/s, L2 7 TB/s (an H100)", ("bandwidth",), ("rates",),
-        "An H200's memory is faster than an H100's. Shared memory is not measured.",
-    ),
-    Claim("Layer norm, bias, activation apart make several round trips", ("ln_bias_gelu",)),
-    Claim(
-        "After fusion look at registers, occupancy, throughput and stalls",
-        ("ln_bias_gelu", "softmax"),
-        remark="Registers and occupancy stand in the tables below; stalls need Nsight Compute"
-        " (`--ncu`).",
-    ),
-    Claim("Connect a custom CUDA operator to the framework", ("custom_operator",)),
-    Claim("On to several GPUs", ("two_gpus",), ("ranks",)),
-    Claim("Order of work: plain PyTorch, Triton, CUDA", ("order_of_work",)),
-)  # fmt: skip
-
+from kernelcount.render.wording import duration, occupancy, plural, rate, ratio, size
 
 # ── one variant, one limit ───────────────────────────────────────────────────────────────────────
 
@@ -113,7 +30,7 @@ def variant(found: dict[str, Any]) -> str:
 def faster(speed: dict[str, Any] | None) -> str:
     """How a variant compares with the first."""
     if speed is None:
-        return ""
+        return ""  # the first variant, or too few calls to tell
     if speed["verdict"] == "no difference":
         return "no difference"
     value = speed["ratio"] if speed["verdict"] == "faster" else 1 / speed["ratio"]
@@ -162,7 +79,16 @@ def expected(budgets: list[dict[str, Any]]) -> list[str]:
 def swept(size: int, calls: list[float], speed: dict[str, Any] | None) -> str:
     """One size of a sweep."""
     eager, compiled = map(duration, calls)
-    return f"{size:.0e}: {eager} eager, {compiled} compiled, {faster(speed)}".replace("e+0", "e")
+    which = faster(speed) or "not known which is faster"
+    return f"{size:.0e}: {eager} eager, {compiled} compiled, {which}".replace("e+0", "e")
+
+
+def precise(numerics: dict[str, Any] | None) -> str:
+    """How far eager and compiled results are from float64's, relative to the largest of them."""
+    if numerics is None or numerics["error"] is None or numerics["base_error"] is None:
+        return "against float64: not known"
+    eager, compiled = (f"{numerics[key]:.1e}" for key in ("base_error", "error"))
+    return f"error against float64: {eager} eager, {compiled} compiled"
 
 
 def rated(rates: dict[str, Any]) -> list[str]:
@@ -196,9 +122,7 @@ def judged(budgets: list[dict[str, Any]]) -> str:
     return ", ".join([f"holds: {plural(counts['kept'], 'limit')} kept", *rest])
 
 
-def page(
-    found: list[dict[str, Any]], facts: dict[str, list[str]], unbuilt: dict[str, str], took: float
-) -> str:
+def page(found: list[dict[str, Any]], facts: Facts, unbuilt: dict[str, str], took: float) -> str:
     """The whole page."""
     places = [f["environment"] for f in found if f.get("environment")]
     place = places[0] if places else {}
@@ -210,7 +134,13 @@ def page(
         f"`python tests/gpu/measured.py docs/measured.md`, in {took:.0f} s. Each claim has a"
         " scenario in `scenarios/`:",
         "a function and a budget, which says what is expected. A time is that of a call, without a"
-        " profiler.",
+        " profiler:",
+        "the median. How much faster or slower is the median of the ratios of calls taken in turn,"
+        " so that it need",
+        "not be the ratio of the two medians beside it. A `max error` is against the results of the"
+        " first variant.",
+        "Transfers are modelled: what of them reaches GPU memory, and what the L2 cache serves, is"
+        " not told by them.",
         "",
         "| # | claim | scenario | expected | measured | verdict |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -224,20 +154,35 @@ def page(
     return "\n".join(lines).rstrip() + "\n"
 
 
-def row(number: int, claim: Claim, found: list[dict[str, Any]], facts: dict[str, list[str]]) -> str:
+def row(number: int, claim: Claim, found: list[dict[str, Any]], facts: Facts) -> str:
     """One claim."""
     budgets = [f for f in found if f["scenario"] in claim.scenarios]
     measured = [
         f"{at(b)}{'; '.join(variant(v) for v in b['variants'])}" for b in budgets if "variants" in b
     ]
-    measured += [line for fact in claim.facts for line in facts.get(fact, ["not run: time was up"])]
-    verdict = judged(budgets) + (f". {claim.remark}" if claim.remark else "")
-    if claim.in_part:
+    if claim.named:
+        measured += [f"{at(b)}{line}" for b in budgets for line in generated(b)]
+    for name in claim.facts:
+        measured += facts[name]["lines"] if name in facts else ["not run: time was up"]
+    judgement = claim.judged(budgets, facts)
+    verdict = judged(budgets)
+    if verdict.startswith("holds:") and judgement.refuted:
+        verdict = verdict.replace("holds:", "**does not hold here**:", 1)
+    elif judgement.in_part:
         verdict = verdict.replace("holds:", "holds in part:", 1)
+    verdict += f". {judgement.remark}" if judgement.remark else ""
     which = ", ".join(f"`{name}`" for name in claim.scenarios)
     budgeted, found_ = ("<br>".join(map(cell, x)) for x in (expected(budgets), measured))
     cells = (str(number), claim.text, which, budgeted, found_, cell(verdict))
     return f"| {' | '.join(cells)} |"
+
+
+def generated(budget: dict[str, Any]) -> Iterator[str]:
+    """What Inductor called the kernels that it generated, for each variant."""
+    for v in budget.get("variants", ()):
+        names = [k["name"] for k in v.get("each", ()) if k["name"].startswith("triton_")]
+        if names and v["name"].startswith("compile"):
+            yield f"{short(v['name'])} generated {', '.join(names)}"
 
 
 def at(budget: dict[str, Any]) -> str:
@@ -274,6 +219,8 @@ def section(name: str, found: list[dict[str, Any]]) -> Iterator[str]:
         for v in budget.get("variants", ()):
             yield figures(v)
         yield ""
+        if name in PER_KERNEL:
+            yield from kernels(budget)
         for one in budget.get("limits", ()):
             why = f" ({cell(one['why'])})" if one["why"] and one["status"] != "kept" else ""
             status = one["status"] if one["status"] == "kept" else f"**{one['status']}**"
@@ -289,9 +236,9 @@ def figures(found: dict[str, Any]) -> str:
     said = [faster(found["speed"]), found["verdict"] or ""]
     said += [f"result {found['result']}"] if found["result"] else []
     if longest.get("registers"):
-        occupancy = longest.get("occupancy")
-        share = f", occupancy {occupancy:.0%}".replace("%", " %") if occupancy is not None else ""
-        said.append(f"{longest['registers']} registers{share}")
+        share = longest.get("occupancy")
+        held = "" if share is None else f", occupancy {occupancy(share)}"
+        said.append(f"{longest['registers']} registers{held}")
     price = found["price"] or {}
     if price.get("compile_ns"):
         said.append(f"first call {duration(price['first_call_ns'])}")
@@ -303,3 +250,35 @@ def figures(found: dict[str, Any]) -> str:
         "; ".join(filter(None, said)),
     )  # fmt: skip
     return f"| {' | '.join(cell(str(c)) for c in cells)} |"
+
+
+PER_KERNEL = next(claim.scenarios for claim in CLAIMS if claim.per_kernel)
+"""The scenarios of which each kernel is shown."""
+
+
+def kernels(budget: dict[str, Any]) -> Iterator[str]:
+    """Each kernel of each variant: how it was launched; and what its variant moved in its time."""
+    yield "| variant | kernel | time | registers | shared memory | occupancy, estimated |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    moved = []
+    for v in budget.get("variants", ()):
+        for k in v.get("each", ()):
+            share = "" if k["occupancy"] is None else occupancy(k["occupancy"])
+            memory = "" if k["shared_memory"] is None else size(k["shared_memory"])
+            registers = "" if k["registers"] is None else k["registers"]
+            name = k["name"] if len(k["name"]) <= LONGEST else f"{k['name'][:LONGEST]}..."
+            cells = (
+                short(v["name"]), f"`{cell(name)}`", duration(k["time_ns"]), registers, memory,
+                share,
+            )  # fmt: skip
+            yield f"| {' | '.join(map(str, cells))} |"
+        if v.get("bytes") and v.get("kernel_time_ns"):
+            speed = rate(v["bytes"] / v["kernel_time_ns"] * 1e9, "B")
+            moved.append(f"{short(v['name'])} {speed}")
+    yield ""
+    if moved:
+        yield f"Modelled bytes over kernel time: {', '.join(moved)}."
+        yield ""
+
+
+LONGEST = 60  # characters of a kernel's name

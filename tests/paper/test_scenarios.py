@@ -1,6 +1,7 @@
 """The scenarios, held to their budgets on paper: all that paper can decide is kept."""
 
 import csv
+import importlib.util
 import json
 import re
 from contextlib import contextmanager
@@ -59,6 +60,53 @@ def test_softmax_is_five_kernels_by_hand_and_one_otherwise(count):
     assert found["softmax_triton.py:softmax"] == (None, "undecided")
 
 
+def not_compiled(budget):
+    """The budget of its variants that need no compiler."""
+    names = tuple(name for name in budget.variants if not name.startswith("compile"))
+    limits = tuple(limit for limit in budget.limits if limit.variant in names)
+    job = replace(budget.job, variants=names)
+    return replace(budget, variants=names, limits=limits, job=job, overrides=())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "instead", "broken"),
+    [
+        (
+            "matmul_precision", "a.bfloat16() @ b.bfloat16()", "a @ b",
+            [("matmul_precision.py:bf16", "library"), ("matmul_precision.py:bf16", "transfers")],
+        ),
+        (
+            "small_layers", "x = layer(x).relu()", "x = layer(x).sigmoid() * x",
+            [("eager", "library")],
+        ),
+        (
+            "attention", "/ query.shape[-1] ** 0.5", "/ query.shape[-1] ** 0.5 + 1",
+            [("eager", "library"), ("eager", "transfers")],
+        ),
+    ],
+)  # fmt: skip
+def test_a_claim_that_is_no_longer_true_breaks_on_paper(
+    tmp_path, count, name, text, instead, broken
+):
+    source = scenarios.folder() / f"{name}.py"
+    changed = source.read_text().replace(text, instead)
+    assert changed != source.read_text()
+    (tmp_path / source.name).write_text(changed)
+    budget = source.with_suffix(".yaml").read_text()
+    (tmp_path / f"{name}.yaml").write_text(budget)
+    first = not_compiled(app.budgets([tmp_path / f"{name}.yaml"])[0])
+    found = [(h.variant, h.limit) for h in hold([first]).held if h.status == "broken"]
+    assert set(broken) <= set(found)
+
+
+def test_what_is_known_of_an_h200_alone_is_not_asked_of_another_card(count):
+    budgets = app.budgets([scenarios.folder() / "bandwidth.yaml"])
+    for gpu, limits in (("H200", 3), ("A100", 2)):
+        options = checking.Options(gpu=gpu)
+        checked = app.check(budgets, runners.in_process, lambda _: None, options)
+        assert len(checked.held) == 2 * limits
+
+
 # ── the command ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -76,12 +124,12 @@ def here(monkeypatch):
 def test_a_run_shows_each_and_says_what_it_skips(kernelcount, here):
     code, out, _ = kernelcount("scenarios", "run", "bandwidth", "vector_add", "--device", "paper")
     assert code == 3
-    assert out.startswith("bandwidth   2 kept, 1 skipped\n  Two arrays of 400 MB")
+    assert out.startswith("bandwidth   4 kept, 2 skipped\n  A simple kernel takes as long")
     assert "\nvector_add   4 kept, 3 skipped\n" in out
     assert "vector_add_cuda.py:vector_add: needs a GPU" in out
     total, why = out.splitlines()[-2:]
-    assert total.startswith("2 scenarios · 6 kept, 4 skipped · on paper for an H200")
-    assert why == "4 skipped: exit code 3; --allow-undecided makes it 0"
+    assert total.startswith("2 scenarios · 8 kept, 5 skipped · on paper for an H200")
+    assert why == "5 skipped: exit code 3; --allow-undecided makes it 0"
 
 
 def test_what_cannot_be_decided_may_be_allowed(kernelcount, here):
@@ -108,7 +156,7 @@ def test_what_was_held_is_written_as_markdown_and_csv(kernelcount, here):
     code, text, _ = kernelcount(*run, "markdown")
     assert code == 3
     assert text.startswith(
-        "| scenario | limits | claim |\n| --- | --- | --- |\n| bandwidth | 2 kept, 1 skipped | Two"
+        "| scenario | limits | claim |\n| --- | --- | --- |\n| bandwidth | 4 kept, 2 skipped | A"
     )
     assert "| undecided | scaled | eager | kernel time needs a GPU |" in text
     code, text, _ = kernelcount(*run, "csv")
@@ -116,7 +164,7 @@ def test_what_was_held_is_written_as_markdown_and_csv(kernelcount, here):
     assert code == 3
     assert [(r["limit"], r["status"]) for r in rows] == [
         ("kernels", "kept"), ("transfers", "kept"), ("kernel_time", "undecided"),
-    ]  # fmt: skip
+    ] * 2  # fmt: skip
 
 
 @pytest.fixture
@@ -156,6 +204,64 @@ def test_what_is_the_users_fault_failed_and_costs_one_variant_alone(kernelcount,
     assert out.endswith("2 failed: exit code 2; a function or a budget is at fault\n")
     assert "elsewhere.py:f: there is no file" in err
     assert 'one.py", line 5, in g\n' in err
+
+
+@pytest.mark.parametrize("command", [("scenarios", "run", "one"), ("check", "one.yaml")])
+def test_a_variant_that_raises_fails_whatever_may_be_undecided(kernelcount, alone, command):
+    (alone / "one.py").write_text('"""One."""\ndef f(a): return a * 2\ndef g(a): return bb\n')
+    (alone / "one.yaml").write_text(
+        "target: one.py:f\nbudget: {eager: {kernels: 1}, one.py:g: {kernels: 1}}\n"
+    )
+    code, out, err = kernelcount(*command, "--device", "paper", "--allow-undecided")
+    assert code == 3
+    assert "raised NameError: name 'bb' is not defined" in " ".join(out.split())
+    assert 'one.py", line 3, in g\n' in err
+    if command[0] == "scenarios":
+        assert out.startswith("one   1 kept, 1 failed\n")
+        assert out.endswith("1 failed: exit code 3; a function or a budget is at fault\n")
+
+
+def test_a_budget_that_cannot_be_read_fails_and_costs_no_other(kernelcount, alone):
+    budgets = {
+        "bad": "target: bad.py:f\nbudget: {eager: {kernel: 1}}\n",
+        "empty": "",
+        "good": "target: good.py:f\nbudget: {eager: {kernels: 1}}\n",
+        "worse": "target: worse.py:f\ninput: f99[N]\nbudget: {eager: {kernels: 1}}\n",
+    }
+    for name, text in budgets.items():
+        (alone / f"{name}.py").write_text(f'"""{name}."""\ndef f(a): return a * 2\n')
+        (alone / f"{name}.yaml").write_text(text)
+    code, out, err = kernelcount("scenarios", "run", "--all", "--device", "paper")
+    assert code == 2
+    heads = [line for line in out.splitlines() if line[:1] not in (" ", "")]
+    assert heads[:4] == [
+        "bad   0 kept, 1 failed", "empty   0 kept, 1 failed", "good   1 kept",
+        "worse   0 kept, 1 failed",
+    ]  # fmt: skip
+    assert heads[4].startswith("4 scenarios · 1 kept, 3 failed · on paper")
+    assert "failed   budget: there is no limit kernel; did you mean kernels?" in out
+    assert "bad.yaml:2:18: there is no limit kernel" in err
+    run = ("scenarios", "run", "--all", "--device", "paper", "--format", "json")
+    code, out, _ = kernelcount(*run)
+    document = json.loads(out)
+    assert (code, document["failed"], len(document["errors"])) == (2, 3, 3)
+    listed = "".join(kernelcount("scenarios")[1].split())
+    assert "empty.yaml:1:1:thefileisempty:nobudgetisinit" in listed
+
+
+def test_a_module_that_imports_triton_is_skipped_where_there_is_none(kernelcount, alone):
+    if importlib.util.find_spec("triton"):
+        pytest.skip("Triton is installed")
+    (alone / "one.py").write_text('"""One."""\ndef f(a): return a * 2\n')
+    (alone / "tri.py").write_text('"""T."""\nimport triton.language as tl\ndef f(a): return a\n')
+    (alone / "one.yaml").write_text(
+        "- target: one.py:f\n  budget: {eager: {kernels: 1}, tri.py:f: {kernels: 1}}\n"
+        "- target: tri.py:f\n  budget: {eager: {kernels: 1}}\n"
+    )
+    code, out, _ = kernelcount("scenarios", "run", "--all", "--device", "paper")
+    assert (code, out.splitlines()[0]) == (3, "one   1 kept, 2 skipped")
+    said = " ".join(out.split())
+    assert "kernels of tri.py:f and eager: tri.py imports triton" in said
 
 
 def test_a_module_that_raises_is_told_by_its_last_line(kernelcount, alone):

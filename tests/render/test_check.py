@@ -148,6 +148,7 @@ def test_the_document_has_an_entry_for_each_limit():
         "variant": "compile",
         "limit": "kernels",
         "status": "broken",
+        "failed": False,
         "actual": 2,
         "at_least": False,
         "low": None,

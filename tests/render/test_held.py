@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from dataclasses import replace
 from io import StringIO
 from xml.etree import ElementTree as ET
@@ -191,3 +192,31 @@ def test_no_name_becomes_markup_or_html_or_ends_a_cell():
 def test_no_name_is_computed_by_a_spreadsheet():
     for row in csv.DictReader(StringIO(render(evil(), form="csv"))):
         assert not any(cell.lstrip().startswith(("=", "+", "@")) for cell in row.values())
+
+
+def test_what_failed_is_told_from_what_is_only_undecided():
+    fault = held(status="undecided", actual=None, why="raised NameError: no", raised=True)
+    other = held(status="undecided", actual=None, why="there is no file", code=2, line=9)
+    all_ = checked(fault, other)
+    assert all_.failed == 2
+    assert "1 kept, 1 broken, 3 undecided (2 failed)" in render(all_, form="markdown")
+    rows = [r.split(" | ")[0] for r in render(all_, form="markdown").splitlines() if r[:1] == "|"]
+    assert rows[2:] == ["| broken", "| failed", "| failed", "| undecided"]
+    document = json.loads(render(all_, form="json"))
+    assert document["failed"] == 2
+    assert [(e["status"], e["failed"]) for e in document["budgets"][2:]] == [
+        ("undecided", False), ("undecided", True), ("undecided", True),
+    ]  # fmt: skip
+    assert [(e["code"], e["message"].rpartition(": ")[2]) for e in document["errors"]] == [
+        (3, "no"), (2, "there is no file"),
+    ]  # fmt: skip
+    rows = csv.DictReader(StringIO(render(all_, form="csv")))
+    assert [r["failed"] for r in rows] == ["false", "false", "false", "true", "true"]
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_a_variant_that_raised_is_never_left_undecided(allowed):
+    fault = held(status="undecided", actual=None, raised=True)
+    assert Checked((fault,), 1, allow_undecided=allowed).exit_code == 3
+    unknown = replace(fault, raised=False)
+    assert Checked((unknown,), 1, allow_undecided=allowed).exit_code == (0 if allowed else 3)

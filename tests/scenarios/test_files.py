@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -125,6 +126,34 @@ def test_the_layers_of_the_first_call_are_the_same_without_a_module(load):
     for weight in weights:
         expected = (expected @ weight.T).relu()
     torch.testing.assert_close(load("first_call").layers(x, weights, biases), expected)
+
+
+def test_the_first_call_is_recorded_with_empty_caches_and_leaves_two_traces(
+    load, monkeypatch, tmp_path
+):
+    module, seen = load("first_call"), []
+
+    class Recorded:
+        def export_chrome_trace(self, path):
+            Path(path).write_text("{}")
+
+    def record(_call):
+        caches = [os.environ[f"{name}_CACHE_DIR"] for name in ("TORCHINDUCTOR", "TRITON")]
+        seen.append([list(Path(c).glob("*")) if Path(c).is_dir() else [] for c in caches])
+        return Recorded()
+
+    for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+        monkeypatch.setenv(name, str(FOLDER))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch, "compile", lambda function: function)
+    monkeypatch.setattr(module, "make_inputs", lambda: ())
+    monkeypatch.setattr(module, "layers", lambda *_: None)
+    monkeypatch.setattr(module, "record", record)
+    module.main(tmp_path)
+    _thrown_away, first, _later = seen
+    assert first == [[], []]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["first.json", "later.json"]
 
 
 # ── kernels by hand ──────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from kernelcount import target
-from kernelcount.errors import UsageError, UserCodeError
+from kernelcount.errors import NotMeasuredError, UsageError, UserCodeError
 from kernelcount.target import frames, importing, load, user_traceback
 
 
@@ -326,6 +326,12 @@ def test_a_package_that_the_file_needs_is_named_in_one_line():
     text = refusal("kernel.py:f")
     assert text.startswith("kernel.py imports no_such_package, which is not installed here: ")
     assert len(text.splitlines()) == 1
+
+
+def test_triton_that_is_not_installed_is_no_mistake_of_the_files():
+    write("kernel.py", "raise ModuleNotFoundError(name='triton')\ndef f(x): ...")
+    text = refusal("kernel.py:f", NotMeasuredError)
+    assert text.startswith("kernel.py imports triton, which is not installed here: ")
 
 
 def test_the_file_that_imports_what_is_missing_is_the_one_named():

@@ -66,7 +66,7 @@ def test_a_kernel_with_junk_in_its_arguments_is_a_kernel(trace, field, value):
 
 @pytest.mark.parametrize(
     ("percent", "share"),
-    [(46, 0.46), (100, 1.0), (0, 0.0), ("46", 0.46), (101, None), (-1, None), (None, None)],
+    [(46, 0.46), (100, 1.0), (0, None), ("46", 0.46), (101, None), (-1, None), (None, None)],
 )
 def test_the_occupancy_that_the_profiler_estimates_is_kept_as_a_share(trace, percent, share):
     named = {"est. achieved occupancy %": percent}

@@ -363,3 +363,16 @@ def test_a_size_that_has_no_effect_is_told_of_and_several_are_refused(
     ]
     with pytest.raises(KernelcountError, match="all would be the same"):
         count(spec, sizes=(4, 8), device="paper", **given)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("OSError('CUDA_HOME environment variable is not set. Please set it.')", "no nvcc was"),
+        ("RuntimeError('Ninja is required to load C++ extensions (pip install)')", "ninja, which"),
+    ],
+)
+def test_a_missing_compiler_of_cuda_c_is_said_without_frames(performed, target, error, said):
+    outcome, done = failure(performed, target, f"raise {error}")
+    assert outcome.reason.startswith(said)
+    assert (outcome.code, outcome.raised, done.said) == (3, False, outcome.reason)
