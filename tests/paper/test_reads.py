@@ -30,7 +30,7 @@ def found():
         return real(op)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kernelcount.worker.may_have_a_gpu", lambda: False)
+        patch.setattr("kernelcount.worker.device.may_have_a_gpu", lambda: False)
         patch.setattr(reads, "may_wait_more", noted)
         results = {}
         for name in reading.EXAMPLES:
