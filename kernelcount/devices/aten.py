@@ -15,7 +15,8 @@ Effect = Literal["work", "nothing", "composite", "mixed"]
 _NOTHING = frozenset(
     {
         "_assert_scalar", "_assert_tensor_metadata", "_coalesced_", "_dimI", "_dimV",
-        "_fused_sdp_choice", "_has_compatible_shallow_copy_type", "_has_same_storage_numel",
+        "_efficientzerotensor", "_fused_sdp_choice", "_has_compatible_shallow_copy_type",
+        "_has_same_storage_numel",
         "_local_scalar_dense", "_nnz", "_reshape_alias", "_resize_output_", "_unsafe_view", "empty",
         "empty_like", "empty_permuted", "empty_strided", "is_coalesced", "is_pinned",
         "is_same_size", "is_set_to", "lift_fresh", "new_empty", "new_empty_strided",

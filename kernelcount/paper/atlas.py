@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelcount.errors import UnreadableError
-from kernelcount.paper import cards, classes, rules
+from kernelcount.paper import cards, classes, copying, rules
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -243,7 +243,7 @@ def _signed(tensor: Tensor) -> str:
     # The stride of a dimension of one element says nothing.
     real = [i for i, n in enumerate(shape) if n > 1]
     order = sorted(real, key=lambda i: -strides[i])
-    if not rules.is_dense(tensor):
+    if not copying.is_dense(tensor):
         return f"{text}/{'x'.join(str(strides[i]) for i in real)}"
     return text if order == real else f"{text}:{''.join(map(str, order))}"
 

@@ -37,6 +37,7 @@ def for_card(card: Card, log: Log) -> Composites:
         aten.one_hot.default: _one_hot,
         aten.ctc_loss.Tensor: _ctc_loss,
         aten.is_nonzero.default: waits.is_nonzero,
+        aten.mish_backward.default: _mish_backward_into(log),
         **_recurrent(log),
     }
 
@@ -123,6 +124,24 @@ def _ctc_loss(probabilities: Any, targets: Any, *lengths: Any, **options: Any) -
     return torch.ops.aten.ctc_loss.IntList(probabilities, targets, *listed, *rest, **options)
 
 
+def _mish_backward_into(log: Log) -> Callable[..., Any]:
+    """mish_backward, one kernel on CUDA, and made of others elsewhere: native_functions.yaml."""
+    import torch
+
+    op = torch.ops.aten.mish_backward.default
+
+    def backward(grad: Any, x: Any) -> Any:
+        with log.summed() as done:
+            result = adapter.decomposed(op, (grad, x), {})
+        known = next(iter(done.items()), None)
+        log.note_op(
+            Op("mish_backward", "aten", (grad, x), {}, [grad, x], [result], pointwise=True), known
+        )
+        return result
+
+    return backward
+
+
 def _rms_norm_into(log: Log) -> Callable[..., Any]:
     """rms_norm, one kernel of its own on CUDA where weight and input have one dtype.
 
@@ -132,7 +151,7 @@ def _rms_norm_into(log: Log) -> Callable[..., Any]:
 
     op = torch.ops.aten.rms_norm.default
     names = ("_fused_rms_norm",), ("_fused_rms_norm_backward",)
-    fused = _Whole(op, log, *names, kept=_root_of_each_row)
+    fused = _Whole(op, log, *names, kept=_root_of_each_row, asked=_normed_back)
 
     def normalised(x: Any, shape: Any, weight: Any = None, eps: float | None = None) -> Any:
         """torch.rms_norm as CUDA has it."""
@@ -152,6 +171,14 @@ def _root_of_each_row(x: Any, shape: Sequence[int], *_: Any) -> Any:
 
     dtype = torch.promote_types(x.dtype, torch.float32)
     return torch.empty(x.shape[: x.dim() - len(shape)], dtype=dtype, device=x.device)
+
+
+def _normed_back(
+    call: _Call, grads: Sequence[Any], kept: Sequence[Any], wanted: Iterable[bool]
+) -> tuple[Any, ...]:
+    """The arguments of _fused_rms_norm_backward, as native_functions.yaml has them."""
+    x, shape, weight, _ = call.args
+    return *grads, x, shape, *kept, weight, list(wanted)
 
 
 def _recurrent(log: Log) -> Composites:
@@ -183,7 +210,7 @@ class _Call:
 
     def tensors(self) -> list[Any]:
         """Those that it was given, in order."""
-        return [t for t in leaves((self.args, self.kwargs)) if hasattr(t, "layout")]
+        return _tensors((self.args, self.kwargs))
 
     def made_of(self, tensors: Iterable[Any]) -> Any:
         """What it gives, by the ops that it is made of."""
@@ -193,6 +220,10 @@ class _Call:
             return next(waiting) if hasattr(value, "layout") else value
 
         return adapter.decomposed(self.op, mapped(self.args, filled), mapped(self.kwargs, filled))
+
+
+def _tensors(values: Any) -> list[Any]:
+    return [t for t in leaves(values) if hasattr(t, "layout")]
 
 
 def _gradients(
@@ -218,7 +249,9 @@ class _Whole:
     """A composite op as the ops that CUDA runs for it: what it is made of elsewhere goes unnoted.
 
     `forward` and `backward` name them; `log` takes them. `kept`: gives for the arguments what the
-    op writes besides its results, and its gradient reads; None where that is nothing.
+    op writes besides its results, and its gradient reads; None where that is nothing. `asked`:
+    gives the arguments of the op back, from the call, the gradients of its results, what was kept,
+    and whether each tensor's gradient is wanted; None where nobody looks at them.
     """
 
     def __init__(
@@ -228,6 +261,7 @@ class _Whole:
         forward: tuple[str, ...],
         backward: tuple[str, ...],
         kept: Callable[..., Any] | None = None,
+        asked: Callable[..., tuple[Any, ...]] | None = None,
     ) -> None:
         import torch
 
@@ -253,11 +287,14 @@ class _Whole:
             @torch.compiler.disable  # type: ignore[untyped-decorator]
             def backward(ctx: Any, *grads: Any) -> Any:
                 """Gradients of the tensors that it was given."""
-                wanted = zip(ctx.saved_tensors, ctx.needs_input_grad[1:], strict=True)
-                given = [t.detach().requires_grad_(w) for t, w in wanted]
+                wanted = ctx.needs_input_grad[1:]
+                pairs = zip(ctx.saved_tensors, wanted, strict=True)
+                given = [t.detach().requires_grad_(w) for t, w in pairs]
                 found, done = _gradients(ctx.call, given, grads, log)
                 known = [g for g in grads if g is not None]
-                note(backward, (), [*known, *given, *ctx.kept], found, done)
+                args = () if asked is None else asked(ctx.call, known, ctx.kept, wanted)
+                read = [*known, *given, *ctx.kept] if asked is None else _tensors(args)
+                note(backward, args, read, found, done)
                 return None, *found
 
         self._function = Function

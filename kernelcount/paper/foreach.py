@@ -86,7 +86,7 @@ def _known(name: str, lists: int) -> bool:
 
 def _go_the_fast_way(lists: Sequence[Sequence[Tensor]]) -> bool:
     """One floating dtype, everything dense, and each place of all lists of one size and layout."""
-    from kernelcount.paper.rules import is_dense
+    from kernelcount.paper.copying import is_dense
 
     first = lists[0][0]
     every = [t for tensors in lists for t in tensors]

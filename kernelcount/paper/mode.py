@@ -19,8 +19,11 @@ from kernelcount.paper.steps import leaves
 from kernelcount.paper.values import Values
 
 # Gradients that depend on values, or go another way for tensors without memory
-# (FunctionsManual.cpp, areAnyTensorSubclassLike): what they run here is not what a GPU runs.
-_BY_VALUES = frozenset({"ProdBackward0", "ProdBackward1", "CumprodBackward0"})
+# (FunctionsManual.cpp, areAnyTensorSubclassLike): what they run here is not what a GPU runs. That
+# of the number which a mask is filled with selects by the mask (masked_fill_backward).
+_BY_VALUES = frozenset(
+    {"ProdBackward0", "ProdBackward1", "CumprodBackward0", "MaskedFillBackward1"}
+)
 
 # What a gradient changes in place on a GPU, and not where tensors have no memory, for which
 # areAnyTensorSubclassLike is true (FunctionsManual.cpp, TensorAdvancedIndexing.cpp).
@@ -30,6 +33,7 @@ _IN_PLACE = {
     "scatter_add": ("GatherBackward", "CummaxBackward", "CumminBackward"),
     "index_put": ("IndexBackward",),
     "index_add": ("IndexSelectBackward",),
+    "masked_fill": ("Atan2Backward",),
     "masked_scatter": ("MaskedSelectBackward",),
     "put": ("TakeBackward",),
 }

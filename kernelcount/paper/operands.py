@@ -90,16 +90,16 @@ _NO_COMPLEX = frozenset(
 )  # fmt: skip
 _NO_HALVES = frozenset({"_linalg_eigh", "_linalg_svd", "linalg_eig"})
 
-# What may take tensors of the host's beside the GPU's: what copies, ATen/native/TensorShape.cpp
-# (scatters of views), indices (TensorAdvancedIndexing.cpp), lengths (LossCTC.cpp, PackedSequence
-# .cpp), and what looks at sizes and memory alone.
+# What may take tensors of the host's beside the GPU's: what copies, TensorShape.cpp (scatters of
+# views) and Fill.cpp in ATen/native, indices (TensorAdvancedIndexing.cpp), lengths (LossCTC.cpp,
+# PackedSequence.cpp), and what looks at sizes and memory alone.
 _ANY_DEVICE = frozenset(
     {
         "_cudnn_ctc_loss", "_ctc_loss", "_ctc_loss_backward", "_foreach_copy",
         "_has_compatible_shallow_copy_type", "_has_same_storage_numel", "_index_put_impl",
         "_pack_padded_sequence", "_pack_padded_sequence_backward", "_to_copy", "_unsafe_index",
         "_unsafe_index_put", "_use_cudnn_ctc_loss", "as_strided_scatter", "clone", "copy",
-        "diagonal_scatter", "index", "index_put", "is_same_size", "is_set_to", "narrow",
+        "diagonal_scatter", "fill", "index", "index_put", "is_same_size", "is_set_to", "narrow",
         "resize_as", "select_scatter", "set", "slice_scatter",
     }
 )  # fmt: skip

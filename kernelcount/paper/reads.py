@@ -22,9 +22,6 @@ _BY_NAME: dict[str, SyncKind] = {
     "_nested_tensor_from_mask_left_aligned": "bool",
     "_unique": "inside an op",
     "_unique2": "inside an op",
-    "unique_dim": "inside an op",
-    "unique_consecutive": "inside an op",
-    "unique_dim_consecutive": "inside an op",
 }
 
 # Their results, or whether there are any, are checked on the host, or a library that they call may
@@ -57,6 +54,8 @@ def found(op: rules.Op) -> list[tuple[SyncKind, str]]:
     """The waits inside of an op, as many as it makes at the least: kind, and the op it is for."""
     if op.name in _NUMBERS:
         return [("inside an op", op.name)] * _NUMBERS[op.name](op)
+    if rules.reads_number(op):
+        return [("item", op.name)]
     if op.name == "_linalg_check_errors":
         return [("inside an op", _checked(op))] if _anything(op) else []
     if op.name in _CHECKING:
@@ -81,7 +80,7 @@ def may_wait_more(op: rules.Op) -> bool:
     """The same of a call, which may not be large enough for it."""
     if op.name == "isin":
         return _sorts(op)
-    return is_open(op.name)
+    return is_open(op.name) or (_anything(op) and _counts_rows(op))
 
 
 def _anything(op: rules.Op) -> bool:
@@ -92,13 +91,6 @@ def _checked(op: rules.Op) -> str:
     """The function whose errors are looked for: linalg.inv, or torch.linalg.solve."""
     name = str(rules.argument(op, 1, "api_name", op.name))
     return name.removeprefix("torch.").replace(".", "_")
-
-
-def _multinomial(op: rules.Op) -> int:
-    """Distributions.cpp: whether all are fit to be drawn by, and any is more than 0."""
-    drawn = rules.argument(op, 1, "num_samples", 1)
-    replaced = rules.argument(op, 2, "replacement", False)
-    return 2 if _anything(op) and drawn and (not replaced or drawn == 1) else 0
 
 
 def _histc(op: rules.Op) -> int:
@@ -126,9 +118,46 @@ def _searchsorted(op: rules.Op) -> int:
 
 
 def _normal(op: rules.Op) -> int:
-    """Distributions.cpp, CHECK_NORMAL_TENSOR_STD: whether no deviation is negative."""
+    """Whether no deviation is negative: DistributionTemplates.h, CHECK_NORMAL_TENSOR_STD.
+
+    normal_impl asks, and again normal_out_impl, which alone is asked where the result is given.
+    """
     deviation = rules.argument(op, 1, "std")
-    return 1 if hasattr(deviation, "numel") and deviation.numel() else 0
+    if not hasattr(deviation, "numel") or not deviation.numel():
+        return 0
+    return 1 if op.out else 2
+
+
+def _unique_rows(op: rules.Op) -> int:
+    """cuda/Unique.cu, unique_dim_cuda_template: of different rows only their places are sorted.
+
+    Thrust waits for that once, and for what is left of it twice, as an H200 with CUDA 13 has it;
+    once at the least, for their number. See `_counts_rows`.
+    """
+    if not _anything(op):
+        return 0
+    return 1 if _counts_rows(op) else 2 + (op.name == "unique_dim")
+
+
+def _unique_in_order(op: rules.Op) -> int:
+    """Of elements CUB's number is read once; along a dimension see `_unique_rows`."""
+    return _unique_rows(op) if _has_rows(op) else int(_anything(op))
+
+
+def _has_rows(op: rules.Op) -> bool:
+    """unique_consecutive_cuda: whether whole rows are compared, not elements."""
+    dim = rules.argument(op, 3, "dim") if op.name == "unique_consecutive" else 0
+    alone = op.name == "unique_consecutive" and op.read[0].dim() == 1 and dim == 0
+    return dim is not None and not alone
+
+
+def _counts_rows(op: rules.Op) -> bool:
+    """Whether more is asked of the rows than which there are: Thrust is called more often then."""
+    first = {"unique_dim": 3, "unique_dim_consecutive": 2, "unique_consecutive": 1}.get(op.name)
+    if first is None or not _has_rows(op):
+        return False
+    names = ("return_inverse", "return_counts")
+    return any(rules.argument(op, first + i, name, False) for i, name in enumerate(names))
 
 
 def _ends(op: rules.Op) -> int:
@@ -138,12 +167,14 @@ def _ends(op: rules.Op) -> int:
 
 
 _NUMBERS: dict[str, Callable[[rules.Op], int]] = {
-    "multinomial": _multinomial,
     "histc": _histc,
     "bincount": _bincount,
     "repeat_interleave": _repeat_interleave,
     "searchsorted": _searchsorted,
     "normal": _normal,
+    "unique_dim": _unique_rows,
+    "unique_dim_consecutive": _unique_rows,
+    "unique_consecutive": _unique_in_order,
     "linspace": _ends,
     "logspace": _ends,
 }

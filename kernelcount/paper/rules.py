@@ -12,8 +12,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from kernelcount.devices.aten import effect
-from kernelcount.paper import foreach
-from kernelcount.paper.footprint import distinct_bytes
+from kernelcount.paper import copying, foreach, reductions
+from kernelcount.paper.copying import is_dense, is_memcpy, span
 from kernelcount.paper.places import STAND_IN, device_of, is_on
 
 if TYPE_CHECKING:
@@ -72,19 +72,17 @@ _INT32 = 2**31 - 1
 # AveragePool2d.cu, UpSample*.cu, ActivationLogSigmoidKernel.cu there: one each.
 _ONE = frozenset(
     {
-        "_log_softmax", "_log_softmax_backward_data", "_softmax", "_softmax_backward_data",
-        "all", "amax", "amin", "aminmax", "any", "arange", "argmax", "argmin", "avg_pool2d",
-        "bernoulli", "bernoulli_", "exponential_", "fill", "fill_", "flip", "full", "full_like",
-        "gather", "glu", "index_add_", "index_select", "linalg_vector_norm",
-        "linspace", "log_sigmoid_backward", "log_sigmoid_forward", "logspace", "masked_fill_",
-        "max", "max_pool2d_with_indices", "mean", "min",
-        "nansum", "native_dropout", "native_dropout_backward", "new_full", "new_ones",
-        "new_zeros", "nll_loss_forward", "norm", "normal_", "ones", "ones_like", "prod", "rand",
-        "rand_like", "randint", "randint_like", "randn", "randn_like", "random_", "repeat",
-        "roll", "scalar_tensor", "scatter_", "scatter_add_", "std",
-        "std_mean", "sum", "take", "tril", "tril_", "triu", "triu_", "uniform_",
-        "upsample_bilinear2d", "upsample_nearest2d", "var", "var_mean", "zero",
-        "zero_", "zeros", "zeros_like",
+        "_log_softmax", "_log_softmax_backward_data", "_softmax", "all", "amax", "amin", "aminmax",
+        "any", "arange", "argmax", "argmin", "avg_pool2d", "bernoulli", "bernoulli_",
+        "exponential_", "fill", "fill_", "flip", "full", "full_like", "gather", "glu", "index_add_",
+        "index_select", "linalg_vector_norm", "linspace",
+        "log_sigmoid_backward", "log_sigmoid_forward", "logspace", "masked_fill_", "max",
+        "max_pool2d_with_indices", "mean", "min", "nansum", "native_dropout",
+        "native_dropout_backward", "new_full", "new_ones", "new_zeros", "norm", "normal_", "ones",
+        "ones_like", "prod", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
+        "random_", "repeat", "roll", "scalar_tensor", "scatter_", "scatter_add_", "std", "std_mean",
+        "sum", "take", "tril", "tril_", "triu", "triu_", "uniform_", "upsample_bilinear2d",
+        "upsample_nearest2d", "var", "var_mean", "zero", "zero_", "zeros", "zeros_like",
     }
 )  # fmt: skip
 
@@ -113,7 +111,7 @@ def at_any_size(op: Op, on_gpu: str = STAND_IN) -> Cost:
         return NOTHING
     if op.name in COPIES:
         return _copy(op, on_gpu)
-    if _is_empty(op):
+    if _is_on_host(op) or (_is_empty(op) and op.name not in RANGES):
         return NOTHING
     if op.name in _SPECIAL or op.name.startswith("_foreach_"):
         return _SPECIAL.get(op.name, _foreach)(op)
@@ -121,6 +119,8 @@ def at_any_size(op: Op, on_gpu: str = STAND_IN) -> Cost:
         return NOTHING
     if op.namespace not in TORCHS_OWN:
         return Cost(0, exact=False)  # somebody's own op: it may do anything
+    if copying.copies_view(op.name):
+        return _copies(copying.of_views(op))
     alone = op.name in _ONE or (op.pointwise and op.name not in _NOT_SIMPLY_POINTWISE)
     return ONE if alone else AT_LEAST_ONE
 
@@ -134,6 +134,12 @@ def _in_32_bits(known: Cost, op: Op) -> Cost:
     """An operand beyond what 32 bits can address is worked on in parts (TensorIterator.cpp)."""
     large = any(span(t) * t.element_size() > _INT32 for t in (*op.read, *op.written))
     return Cost(known.kernels, known.copies, exact=False) if large and known.kernels else known
+
+
+def _is_on_host(op: Op) -> bool:
+    """Whether a tensor is made on the host that is like one on the GPU in its shape or dtype."""
+    like = op.name.endswith("_like") or op.name.startswith("new_")
+    return like and all(device_of(t).type == "cpu" for t in op.written)
 
 
 def _is_empty(op: Op) -> bool:
@@ -196,11 +202,14 @@ def _is_itself(source: Tensor, target: Tensor) -> bool:
 
 def _copied_over(source: Tensor, target: Tensor) -> Cost:
     """A copy from GPU to GPU: a memcpy where both are alike and dense."""
-    same = source.dtype == target.dtype and source.shape == target.shape
-    flags = source.is_conj() == target.is_conj() and source.is_neg() == target.is_neg()
-    if same and flags and source.stride() == target.stride() and is_dense(source):
-        return Cost(0, 1)
-    return ONE
+    return _copies([is_memcpy(source, target)])
+
+
+def _copies(memcpys: Sequence[bool] | None) -> Cost:
+    """Copies on the GPU, each a memcpy or a kernel; None where nobody knows which."""
+    if memcpys is None:
+        return Cost(0, exact=False)
+    return Cost(memcpys.count(False), memcpys.count(True))
 
 
 def copied(op: Op) -> tuple[Tensor, Tensor]:
@@ -305,8 +314,27 @@ def _after_a_clone(op: Op) -> Cost:
 def _masked_fill(op: Op) -> Cost:
     """A clone, then masked_fill_: TensorAdvancedIndexing.cpp. A dense clone is a memcpy."""
     plain = op.read[0].is_contiguous() and op.read[0].shape == op.written[0].shape
-    known = not hasattr(op.args[2], "dtype")
-    return Cost(1, 1, exact=known) if plain else Cost(2, exact=known)
+    read = int(reads_number(op))
+    return Cost(1, 1 + read) if plain else Cost(2, read)
+
+
+_FILLS = {"masked_fill": 2, "index_fill": 3, "fill": 1}
+"""Where the number stands that these fill with."""
+
+
+def reads_number(op: Op) -> bool:
+    """Whether an op that fills with a number reads it from the GPU first: item() of it.
+
+    cuda/IndexKernel.cpp, masked_fill__cuda; TensorAdvancedIndexing.cpp, index_fill_; what is on
+    the GPU itself `fill` copies instead (Fill.cpp).
+    """
+    name = op.name.removesuffix("_")
+    if name not in _FILLS:
+        return False
+    number = argument(op, _FILLS[name], "value")
+    if not hasattr(number, "dtype") or device_of(number).type == "cpu":
+        return False
+    return name != "fill" or device_of(op.written[0]).type == "cpu"
 
 
 def _embedding(op: Op) -> Cost:
@@ -317,13 +345,21 @@ def _embedding(op: Op) -> Cost:
 def _cumulative(op: Op) -> Cost:
     """cuda/ScanKernels.cpp: a scan, after a cast where the dtype changes. One row: left to CUB.
 
+    A number is copied (ReduceOps.cpp, impl_func_cum_ops; cuda/ScanKernels.cpp, logcumsumexp).
+
     What is not contiguous, or not after the cast, is copied first (cuda/ScanUtils.cuh, scan_dim).
     """
     x = op.read[0]
     cast = x.dtype != op.written[0].dtype
-    one_row = x.dim() == 0 or x.numel() == x.shape[op.args[1]]
+    if x.dim() == 0:
+        return Cost(int(cast), 1)
+    one_row = x.numel() == x.shape[argument(op, 1, "dim")]
     known = not one_row and not (cast and not x.is_contiguous())
     return Cost(1 + (cast or not x.is_contiguous()), exact=known)
+
+
+def _log_of_sums(op: Op) -> Cost:
+    return _cumulative(op) if op.read[0].dim() == 0 else AT_LEAST_ONE
 
 
 def _made_contiguous(op: Op) -> Cost:
@@ -332,6 +368,89 @@ def _made_contiguous(op: Op) -> Cost:
     cuda/SoftMax.cu, host_softmax and host_softmax_backward.
     """
     return Cost(1 + sum(1 for t in op.read if t.numel() and not t.is_contiguous()))
+
+
+def _softmax_backward(op: Op) -> Cost:
+    """cuda/SoftMax.cu, softmax_backward_cuda_out: gradient times output, and the kernel of that.
+
+    The product lies in memory as both do where they lie alike (TensorIterator.cpp), and like the
+    output where the gradient is one number everywhere.
+    """
+    grad, output = op.read[:2]
+    copied = 0 if output.is_contiguous() else 1
+    if _is_in_order(grad) and _is_in_order(output):
+        return Cost(2 + copied)
+    alike = grad.stride() == output.stride()
+    return Cost(2 + copied + alike, exact=alike)
+
+
+def _is_in_order(tensor: Tensor) -> bool:
+    """Whether no dimension is further out in memory than those before it."""
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    steps = [int(s) for n, s in pairs if n > 1 and s]
+    return steps == sorted(steps, reverse=True)
+
+
+def _reduced(op: Op) -> Cost:
+    return Cost(2 if reductions.is_cast_first(op) else 1)
+
+
+def _norm(op: Op) -> Cost:
+    """linalg_vector_norm_out, LinearAlgebra.cpp: one kernel, after a cast for another dtype."""
+    x, result = op.read[0], op.written[0]
+    return Cost(1, exact=x.is_complex() or x.dtype == result.dtype)
+
+
+def _variance(op: Op) -> Cost:
+    """Of complex numbers, that of their parts, which are added: ReduceOps.cpp, std_var_out."""
+    return AT_LEAST_ONE if op.read[0].is_complex() else ONE
+
+
+def _truth(op: Op) -> Cost:
+    copied = reductions.of_one_element(op)
+    return ONE if copied is None else _copies(copied)
+
+
+def _extreme(op: Op) -> Cost:
+    return Cost(1, 1) if reductions.is_of_a_number(op) else ONE
+
+
+def _nll_loss(op: Op) -> Cost:
+    """cuda/NLLLoss.cu: of rows that are not summed the weight is set to 0 before.
+
+    What is not contiguous is copied first.
+    """
+    rows = op.read[0].dim() > 1 and argument(op, 3, "reduction", 1) == 0
+    return Cost(2 if rows else 1, exact=all(t.is_contiguous() for t in op.read))
+
+
+def _filled(op: Op) -> Cost:
+    """One kernel; a number that is on the GPU is copied instead, see `copying.filled`."""
+    value = argument(op, 1, "value")
+    if reads_number(op):
+        return Cost(0, 1)
+    if not hasattr(value, "dtype") or device_of(value).type == "cpu":
+        return ONE
+    return _copies(copying.filled(op.written[0], value))
+
+
+RANGES = ("linspace", "logspace")
+
+
+def _range(op: Op) -> Cost:
+    """RangeFactories.cpp: ends that are on the GPU are read on the host, whatever is made then."""
+    made = sum(1 for t in op.written if t.numel() and device_of(t).type != "cpu")
+    return Cost(made, sum(1 for t in op.read if device_of(t).type != "cpu" and t not in op.out))
+
+
+def _ldexp(_: Op) -> Cost:
+    """BinaryOps.cpp: 2 to the power of the exponent, which is two kernels (`_power`), and mul."""
+    return Cost(3)
+
+
+def _mvlgamma(op: Op) -> Cost:
+    """UnaryOps.cpp: arange, add, lgamma, sum and add. In place the result is copied."""
+    return Cost(5, exact=op.name == "mvlgamma" and "out" not in op.kwargs)
 
 
 def _roll(op: Op) -> Cost:
@@ -357,7 +476,7 @@ def _equal(op: Op) -> Cost:
     one, other = op.read
     if _is_itself(one, other) or one.shape != other.shape:
         return Cost(0, exact=False)
-    return Cost(2, 1)
+    return Cost(1, 2) if one.numel() == 1 else Cost(2, 1)  # `_truth` of eq
 
 
 def _repeat(op: Op) -> Cost:
@@ -461,8 +580,13 @@ def _loss(op: Op) -> Cost:
 
 
 def _power(op: Op) -> Cost:
-    """Pow.cpp: to the power of 0 it fills, of 1 it copies, which in place is nothing."""
-    exponent = op.args[1]
+    """Pow.cpp: to the power of 0 it fills, of 1 it copies, which in place is nothing.
+
+    A base that is a number, other than 1, is written to the GPU first (pow_Scalar_out).
+    """
+    base, exponent = op.args[:2]
+    if not hasattr(base, "dtype"):
+        return ONE if base == 1 else Cost(2)
     if hasattr(exponent, "dtype") or exponent != 1:
         return ONE
     return NOTHING if op.name == "pow_" else _copied_over(op.read[0], op.written[0])
@@ -480,10 +604,21 @@ _SPECIAL: dict[str, Callable[[Op], Cost]] = {
     **dict.fromkeys(("cat", "stack"), _cat),
     **dict.fromkeys(("native_layer_norm", "_fused_rms_norm"), _layer_norm),
     **dict.fromkeys(_LOSSES, _loss),
-    **dict.fromkeys(
-        ("_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data"),
-        _made_contiguous,
-    ),
+    **dict.fromkeys(("_softmax", "_log_softmax", "_log_softmax_backward_data"), _made_contiguous),
+    "_softmax_backward_data": _softmax_backward,
+    **dict.fromkeys(reductions.SUMS, _reduced),
+    **dict.fromkeys(reductions.NORMS, _norm),
+    **dict.fromkeys(reductions.VARIANCES, _variance),
+    **dict.fromkeys(("all", "any"), _truth),
+    **dict.fromkeys(("max", "min"), _extreme),
+    **dict.fromkeys(("logcumsumexp", "_logcumsumexp"), _log_of_sums),
+    **dict.fromkeys(RANGES, _range),
+    **dict.fromkeys(("fill", "fill_"), _filled),
+    **dict.fromkeys(("ldexp", "ldexp_"), _ldexp),
+    **dict.fromkeys(("mvlgamma", "mvlgamma_"), _mvlgamma),
+    **dict.fromkeys(copying.INTO_VIEWS, lambda op: _copies(copying.into_view(op))),
+    **dict.fromkeys(copying.SHUFFLES, lambda op: _copies(copying.of_shuffle(op))),
+    "nll_loss_forward": _nll_loss,
     **dict.fromkeys(
         ("max_pool2d_with_indices", "avg_pool2d", "upsample_nearest2d", "upsample_bilinear2d"),
         _images,
@@ -499,23 +634,7 @@ _SPECIAL: dict[str, Callable[[Op], Cost]] = {
     "native_group_norm": _group_norm,
     "masked_fill": _masked_fill,
     "where": _where,
+    "masked_fill_": lambda op: Cost(1, int(reads_number(op))),
     "embedding": _embedding,
     "_local_scalar_dense": _scalar_read,
 }
-
-
-# ── tensors ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def span(tensor: Tensor) -> int:
-    """Elements between the first and the last element of a tensor, both included."""
-    if not tensor.numel():
-        return 0
-    pairs = zip(tensor.shape, tensor.stride(), strict=True)
-    return 1 + sum((int(n) - 1) * int(s) for n, s in pairs)
-
-
-def is_dense(tensor: Tensor) -> bool:
-    """Whether the elements fill their memory, each once, whatever the order of dimensions."""
-    elements = int(tensor.numel())
-    return span(tensor) == elements == distinct_bytes(tensor) // int(tensor.element_size())

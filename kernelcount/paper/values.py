@@ -82,7 +82,9 @@ class Values:
         refuse_layouts(leaves(result))
         if changed:
             return changed[0] if hasattr(result, "dtype") else result and type(result)(changed)
-        to_host = str(kwargs.get("device", "")).startswith("cpu")
+        # linspace of ends that are on the GPU makes its result where it is told to, or on the host.
+        elsewhere = "cpu" if name_of(func)[1] in ("linspace", "logspace") else ""
+        to_host = str(kwargs.get("device", elsewhere)).startswith("cpu")
         return result if to_host else mapped(result, self._on_gpu)
 
     def held_beyond(self, most: int) -> int:

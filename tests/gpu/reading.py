@@ -93,6 +93,10 @@ EXAMPLES: dict[str, Example] = {
     "unique_consecutive": (torch.unique_consecutive, vector),
     "unique_consecutive, rows": (lambda x: torch.unique_consecutive(x, dim=0), matrix),
     "unique_dim_consecutive": (lambda x: torch.ops.aten.unique_dim_consecutive(x, 0), matrix),
+    "unique_dim, inverse": (lambda x: torch.unique(x, dim=0, return_inverse=True), matrix),
+    "masked_fill": (lambda x: x.masked_fill(x > 0.5, x[0]), vector),
+    "masked_fill, a number": (lambda x: x.masked_fill(x > 0.5, 0.0), vector),
+    "index_fill": (lambda n: n.index_fill(0, n, n[0]), whole),
     "repeat_interleave": (torch.repeat_interleave, whole),
     "repeat_interleave, size given": (
         lambda n: torch.repeat_interleave(n, output_size=189),
