@@ -30,11 +30,19 @@ class _Rows:
     times: int
 
 
-# cuda/layer_norm_kernel.cu, vectorized_layer_norm_kernel_impl; cuda/SoftMax.cu, cunn_SoftMaxForward
-_NORM, _SOFTMAX = _Rows(128, 2), _Rows(1024, 3)
+# cuda/layer_norm_kernel.cu, vectorized_layer_norm_kernel_impl; cuda/SoftMax.cu,
+# cunn_SoftMaxForward, and cunn_SoftMaxBackward, which reads the gradient again and the result once.
+_NORM, _SOFTMAX, _GRADIENT = _Rows(128, 2), _Rows(1024, 3), _Rows(1024, 2)
 # cuda/SoftMax.cu: up to this many elements a warp keeps a row in its registers, and up to this
 # many bytes a block keeps it in shared memory.
 _IN_REGISTERS, _IN_SHARED = 1024, 48 << 10
+
+
+_SOFTMAXES = {
+    **dict.fromkeys(("_softmax", "_log_softmax"), (_SOFTMAX, 1)),
+    **dict.fromkeys(("_softmax_backward_data", "_log_softmax_backward_data"), (_GRADIENT, 2)),
+}
+"""Their kernels, and at which place of their arguments the dimension stands."""
 
 
 def again(op: Op, card: Card) -> int:
@@ -57,10 +65,11 @@ def _rows(op: Op) -> tuple[_Rows, int] | None:
         width = prod(map(int, argument(op, 1, "normalized_shape", ())))
         # A width that its vectors do not divide takes two kernels, of which each reads the row.
         return (_NORM, width) if width and width % 4 == 0 else None
-    if op.name in ("_softmax", "_log_softmax"):
+    if op.name in _SOFTMAXES:
+        kernel, place = _SOFTMAXES[op.name]
         given: Any = op.read[0]
-        last = argument(op, 1, "dim", -1) in (-1, given.dim() - 1)
+        last = argument(op, place, "dim", -1) in (-1, given.dim() - 1)
         width = int(given.shape[-1]) if last and given.dim() else 0
         kept = width <= _IN_REGISTERS or width * given.element_size() <= _IN_SHARED
-        return None if kept else (_SOFTMAX, width)
+        return None if kept else (kernel, width)
     return None

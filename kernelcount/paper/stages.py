@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from math import prod
 from typing import TYPE_CHECKING
 
+from kernelcount.paper import reductions
 from kernelcount.paper.footprint import bytes_together
 from kernelcount.paper.places import is_on
 from kernelcount.paper.rules import COPIES, Cost, Op, argument, at_any_size, mask_count
@@ -124,6 +125,46 @@ def _together(op: Op) -> int:
 
 def _softmax(op: Op) -> Moved:
     return _made_contiguous(op.read)
+
+
+def _softmax_gradient(op: Op) -> Moved | None:
+    """The gradient by the result, which is then read with the result once more: cuda/SoftMax.cu."""
+    grad, result = op.read[:2]
+    if not (grad.is_contiguous() and result.is_contiguous()):
+        return None
+    return _plus(_and_back(_size(grad)), (_size(result), 0))
+
+
+def _cast(op: Op) -> Moved:
+    """What is of another dtype than the sum is cast to it first: ReduceOps.cpp."""
+    result = op.written[0]
+    cast = reductions.is_cast_first(op)
+    return _and_back(int(op.read[0].numel()) * int(result.element_size())) if cast else _NOTHING
+
+
+def _power(op: Op) -> Moved:
+    """A base that is a number is written to the GPU: Pow.cpp."""
+    written = at_any_size(op).kernels > 1
+    return _and_back(int(op.written[0].element_size())) if written else _NOTHING
+
+
+def _ldexp(op: Op) -> Moved:
+    """2, and its powers, by which the other is multiplied: BinaryOps.cpp."""
+    size = int(op.written[0].element_size())
+    return _and_back((1 + int(op.read[-1].numel())) * size)
+
+
+def _zeroed_weight(op: Op) -> Moved:
+    """The weight of all rows is set to 0 before: cuda/NLLLoss.cu."""
+    return (0, _size(op.written[-1])) if at_any_size(op).kernels > 1 else _NOTHING
+
+
+def _chosen(op: Op) -> Moved | None:
+    """Numbers from the host are copied first. What is cast is not known."""
+    cost = at_any_size(op)
+    if not cost.exact or cost.kernels > 1:
+        return None
+    return _and_back(cost.copies * int(op.written[0].element_size()))
 
 
 def _cumulative(op: Op) -> Moved:
@@ -260,10 +301,13 @@ def _copy(op: Op, cost: Cost) -> Moved:
 _STAGES: dict[str, Callable[[Op], Moved | None]] = {
     **dict.fromkeys(("mse_loss", "smooth_l1_loss", "huber_loss"), _loss),
     "binary_cross_entropy": _binary_loss,
-    **dict.fromkeys(
-        ("_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data"),
-        _softmax,
-    ),
+    **dict.fromkeys(("_softmax", "_log_softmax", "_log_softmax_backward_data"), _softmax),
+    "_softmax_backward_data": _softmax_gradient,
+    **dict.fromkeys(reductions.SUMS, _cast),
+    **dict.fromkeys(("pow", "pow_"), _power),
+    **dict.fromkeys(("ldexp", "ldexp_"), _ldexp),
+    "nll_loss_forward": _zeroed_weight,
+    "where": _chosen,
     **dict.fromkeys(("cumsum", "cumprod"), _cumulative),
     **dict.fromkeys(("native_layer_norm", "_fused_rms_norm"), _norm),
     "native_group_norm": _groups,

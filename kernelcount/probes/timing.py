@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import count, cycle, islice
-from math import ceil
 from statistics import median
 from typing import Any
 
@@ -127,7 +126,8 @@ def _batch(empty: float, seconds: float, candidates: int) -> float:
     shorter, down to those in which the cost just exceeds no precision.
     """
     turns = _STEADY + 2 * noise.FEWEST  # to warm up; and twice as many as a verdict takes
-    room = seconds * 1e9 / turns / candidates
+    batches = candidates + (candidates > 2)  # noqa: PLR2004  with the untimed one of `in_turn`
+    room = seconds * 1e9 / turns / batches
     return max(empty / noise.PRECISION, min(empty / (noise.PRECISION * _UNSEEN), room))
 
 
@@ -138,7 +138,8 @@ def _size(candidate: Candidate, device: Device, wanted: float) -> float:
         once = min(once, turn(candidate, device))  # the first call may load a kernel
     candidate.brief = once < _BRIEF
     if candidate.between is None:
-        candidate.batch = max(1, min(_LARGEST, ceil(wanted / max(once, 1.0))))
+        calls = int(wanted / max(once, 1.0))
+        candidate.batch = max(1, min(_LARGEST, calls))
     return once
 
 

@@ -30,12 +30,15 @@ MEASURED = [
     ("_softmax", torch.float32, 32768, 1.744),
     ("_log_softmax", torch.float32, 65536, 2.960),
     ("_log_softmax", torch.float32, 131072, 3.000),
+    ("_softmax_backward_data", torch.float32, 4096, 1.000),
+    ("_softmax_backward_data", torch.float32, 32768, 1.985),  # beyond the other reads of the op
 ]
 
 
 @pytest.mark.parametrize(("name", "dtype", "width", "measured"), MEASURED)
 def test_it_is_told_where_counters_say_so_and_is_never_less(name, dtype, width, measured):
-    called = op(name, [width] if "norm" in name else -1, dtype=dtype, width=width)
+    args = [None, -1] if "backward" in name else [[width] if "norm" in name else -1]
+    called = op(name, *args, dtype=dtype, width=width)
     more = again(called, cards.find("H200"))
     array = ARRAY * called.read[0].element_size()
     assert (more > 0) == (measured > 1.02)

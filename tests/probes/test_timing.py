@@ -93,6 +93,29 @@ def test_one_that_gets_faster_for_ever_and_a_busy_machine_leave_time_for_a_verdi
     assert device.now < 1.5 * timing.shares(n)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "took"),
+    [
+        (1.0, (24, 3, 1.7)),
+        (1.0, (11.8, 11.8, 11.8)),
+        (2.5, (24, 3, 1.7)),
+        (2.5, (29.7, 29.7, 29.7)),
+    ],
+)
+def test_long_and_short_calls_beside_each_other_have_turns_enough_for_a_verdict(
+    monkeypatch, seconds, took
+):
+    """As a large product in float32, TF32 and bfloat16, on a GPU that warms up half of the time."""
+    device, half = Ticking(monkeypatch, 1e5), seconds * timing.shares(3) / 2
+
+    def call(ms):
+        return lambda: ms * 1e6 * (1 + max(0.0, 1 - device.now / half))
+
+    each = [Candidate(str(ms), [call(ms)], nullcontext) for ms in took]
+    timing.in_turn(each, device, 2 * half)
+    assert min(len(c.samples) for c in each) >= noise.FEWEST
+
+
 def test_it_ends_with_its_time_however_imprecise():
     noisy = Candidate("noisy", [iter(float(i % 7 + 1) * 1e7 for i in range(10**9)).__next__],
                       nullcontext)  # fmt: skip
@@ -271,7 +294,7 @@ def test_the_untimed_call_leaves_the_rotation_of_arguments_as_it_is():
     """Or a batch would begin with arguments that the caches hold already."""
     made = []
     calls = [lambda i=i: (made.append(i), 5e5)[1] for i in range(3)]
-    timing.in_turn([Candidate("a", calls, nullcontext)], Clock(empty=1_500.0), 5)
+    timing.in_turn([Candidate("a", calls, nullcontext)], Clock(empty=2_000.0), 5)
     assert made[-4:] == [2, 0, 1, 2]
 
 
