@@ -102,8 +102,8 @@ def _row(name: str, variant: dict[str, Any]) -> Row:
     )
 
 
-def report(every: Sequence[Row], environment: dict[str, Any]) -> str:
-    """The page, as Markdown."""
+def report(every: Sequence[Row], environment: dict[str, Any], files: str) -> str:
+    """The page, as Markdown. `files`: those that were given."""
     tally = Counter(row.verdict for row in every)
     compiled = [row for row in every if row.variant != "eager"]
     same = sum(1 for row in compiled if row.generated and row.generated[0] == row.generated[1])
@@ -112,7 +112,7 @@ def report(every: Sequence[Row], environment: dict[str, Any]) -> str:
 # Counts on paper, held against a GPU
 
 Measured on an {environment["device"]} with torch {environment["torch"]}, and counted on paper for
-it in the same run, by `python tests/gpu/paper_against_measured.py`.
+it in the same run, by `python tests/gpu/paper_against_measured.py {files}`.
 
 - What Inductor generates is right on {same} of {len(compiled)} compiled variants.
 - The total is exact on {exact} of all {len(every)} variants ({exact / len(every):.0%}).
@@ -142,7 +142,9 @@ def main() -> None:
         for (_, name), document in zip(names, documents, strict=True)
         for row in rows(name, document)
     ]
-    options.output.write_text(report(every, documents[0]["environment"]))
+    options.output.write_text(
+        report(every, documents[0]["environment"], " ".join(map(str, options.files)))
+    )
 
 
 if __name__ == "__main__":

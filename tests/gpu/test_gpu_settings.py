@@ -5,7 +5,10 @@ import torch
 
 from kernelcount.settings import Settings
 
-pytestmark = pytest.mark.gpu
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.filterwarnings("default"),  # torch warns that sync debug mode is a prototype
+]
 
 CUDA = torch.backends.cuda
 
