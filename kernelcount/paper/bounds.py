@@ -28,11 +28,14 @@ class Ends:
     `reached`: what the function may read or change without being given it: what globals and
     closures hold, and the gradients that a backward pass begins with. Of those, and of the
     parameters and buffers of a module that is given, the ones count that an op of the call reads,
-    which `met` is told of. They are no arrays to measure transfers by.
+    which `met` is told of. They are no arrays to measure transfers by. What is given and lies on the
+    host is one: the call moves it to the GPU, or a part of it.
     """
 
     def __init__(self, given: Any, reached: Iterable[Any] = ()) -> None:
         self._given = _by_memory(leaves(given))
+        hosts = (t for t in leaves(given) if hasattr(t, "layout") and not is_on(t))
+        self._largest_of_host = max(map(distinct_bytes, hosts), default=0)
         held = _by_memory([*_of_modules(given), *reached])
         self._held = {key: every for key, every in held.items() if key not in self._given}
         self._known = self._given | self._held
@@ -82,7 +85,7 @@ class Ends:
                 if now is old:  # it was added to
                     read.setdefault(unique_id(now), distinct_bytes(now))
         largest = max((distinct_bytes(t) for every in arrays for t in every), default=0)
-        return largest, sum(read.values()) + sum(left.values())
+        return max(largest, self._largest_of_host), sum(read.values()) + sum(left.values())
 
     def _changed(self, key: int) -> int:
         """Bytes that the call writes of a memory; all of it, where no op was met that does."""

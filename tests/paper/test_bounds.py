@@ -49,11 +49,13 @@ def test_a_parameter_that_is_an_argument_as_well_is_read_once():
     assert Ends((module, [module.weight])).floor(None, blind=True) == (256, 256)
 
 
-def test_repeated_elements_and_host_arrays_do_not_count():
-    assert Ends([on_gpu(1).expand(100), torch.ones(1000)]).floor(torch.ones(5), blind=True) == (
-        4,
-        4,
-    )
+def test_repeated_elements_do_not_count():
+    assert Ends([on_gpu(1).expand(100)]).floor(None, blind=True) == (4, 4)
+
+
+def test_host_arrays_need_not_move_but_those_that_are_given_are_a_measure_of_transfers():
+    given = [on_gpu(1), torch.ones(1000)]
+    assert Ends(given).floor(torch.ones(5000), blind=True) == (4000, 4)
 
 
 def test_what_stands_in_a_dataclass_is_a_result():
