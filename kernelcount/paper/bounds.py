@@ -28,8 +28,8 @@ class Ends:
     `reached`: what the function may read or change without being given it: what globals and
     closures hold, and the gradients that a backward pass begins with. Of those, and of the
     parameters and buffers of a module that is given, the ones count that an op of the call reads,
-    which `met` is told of. They are no arrays to measure transfers by. What is given and lies on the
-    host is one: the call moves it to the GPU, or a part of it.
+    which `met` is told of. They are no arrays to measure transfers by. What is given and lies on
+    the host is one: the call moves it to the GPU, or a part of it.
     """
 
     def __init__(self, given: Any, reached: Iterable[Any] = ()) -> None:
