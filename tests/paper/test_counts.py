@@ -11,7 +11,10 @@ from kernelcount.model import Job, Unmeasured, note_codes
 
 FUNCTIONS = Path(__file__).parent / "functions.py"
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("by_rules_alone")]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.usefixtures("by_rules_alone", "without_costs"),
+]
 
 
 def count(name, *variants, size=64, **flags):

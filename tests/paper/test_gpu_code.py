@@ -14,7 +14,10 @@ from kernelcount.worker import device
 CODE = Path(__file__).parent / "gpu_code.py"
 AROUND_A_WAIT = "2" if torch.__version__.startswith("2.11.") else "1"  # it breaks the graph, or not
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("by_rules_alone")]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.usefixtures("by_rules_alone", "without_costs"),
+]
 
 
 def count(spec, *variants, **flags):

@@ -15,7 +15,7 @@ from kernelcount.reading import read_trace
 SOURCED = Path(__file__).parent / "sourced.py"
 DATA = Path(__file__).parents[1] / "data" / "h200"
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("without_costs")]
 
 
 @lru_cache
