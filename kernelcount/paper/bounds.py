@@ -28,14 +28,15 @@ class Ends:
     `reached`: what the function may read or change without being given it: what globals and
     closures hold, and the gradients that a backward pass begins with. Of those, and of the
     parameters and buffers of a module that is given, the ones count that an op of the call reads,
-    which `met` is told of. They are no arrays to measure transfers by. What is given and lies on
-    the host is one: the call moves it to the GPU, or a part of it.
+    which `met` is told of. They are no arrays to measure transfers by, but where no array is given.
+    What is given and lies on the host is one: the call moves it to the GPU, or a part of it.
     """
 
     def __init__(self, given: Any, reached: Iterable[Any] = ()) -> None:
         self._given = _by_memory(leaves(given))
         hosts = (t for t in leaves(given) if hasattr(t, "layout") and not is_on(t))
         self._largest_of_host = max(map(distinct_bytes, hosts), default=0)
+        self._is_given_arrays = bool(self._given or self._largest_of_host)
         held = _by_memory([*_of_modules(given), *reached])
         self._held = {key: every for key, every in held.items() if key not in self._given}
         self._known = self._given | self._held
@@ -84,6 +85,8 @@ class Ends:
                 left.setdefault(unique_id(now), distinct_bytes(now))
                 if now is old:  # it was added to
                     read.setdefault(unique_id(now), distinct_bytes(now))
+        if not self._is_given_arrays:
+            arrays += [every for key, every in self._held.items() if self._touched[key].is_touched]
         largest = max((distinct_bytes(t) for every in arrays for t in every), default=0)
         return max(largest, self._largest_of_host), sum(read.values()) + sum(left.values())
 
@@ -131,6 +134,11 @@ class _Touched:
         """Bytes of it that no op has written before."""
         known = self.over if len(self.over) <= _MOST_KEPT else {}
         return places_together([here, *known]) - places_together(known)
+
+    @property
+    def is_touched(self) -> bool:
+        """Whether any op reads or writes in it."""
+        return bool(self.must_read or self.written)
 
     @property
     def must_read(self) -> int:

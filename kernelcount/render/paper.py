@@ -101,12 +101,13 @@ def floor(entries: Sequence[Figures]) -> int | None:
 def proven_floor(entry: Figures, entries: Sequence[Figures]) -> int | None:
     """The same for the function of `entry`; None where a variant of it moves less than is reckoned.
 
-    Another function may have other ends, and its least is its own.
+    And where nothing on the GPU goes in or comes out: then nothing is known to be needed. Another
+    function may have other ends, and its least is its own.
     """
     own = _papers([e for e in entries if _function(e) == _function(entry)])
     if not own or any(_least_of(p) < p.floor for p in own):
         return None
-    return min(p.floor for p in own)
+    return min(p.floor for p in own) or None
 
 
 def _papers(entries: Sequence[Figures]) -> list[Paper]:

@@ -58,6 +58,13 @@ def test_host_arrays_need_not_move_but_those_that_are_given_are_a_measure_of_tra
     assert Ends(given).floor(torch.ones(5000), blind=True) == (4000, 4)
 
 
+def test_where_no_array_is_given_what_is_reached_and_touched_is_a_measure():
+    held, other = on_gpu(100), on_gpu(1000)
+    ends = Ends([], [held, other])
+    ends.met(Op("sum", "aten", (held,), {}, [held], [on_gpu(1)]))
+    assert ends.floor(on_gpu(1)) == (400, 404)
+
+
 def test_what_stands_in_a_dataclass_is_a_result():
     assert Ends([on_gpu(10)]).floor([Made(on_gpu(20), 3)], blind=True) == (80, 120)
 
