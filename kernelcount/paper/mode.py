@@ -171,8 +171,9 @@ class _Run:
             operands.check_dtypes(name, given)
 
     def _is_ours(self) -> bool:
-        device = self.kwargs.get("device")
-        asked = device is not None and str(device).startswith(STAND_IN)
+        # Only prims::device_put takes a device by its place: a graph has it for Tensor.to.
+        devices = (self.kwargs.get("device"), *self.args[1:2])
+        asked = any(_is_stand_in(device) for device in devices)
         return asked or any(is_on(t) for t in self.given)
 
     def op(self, result: Any) -> rules.Op:
@@ -261,6 +262,12 @@ def _number_on_gpu(value: Any) -> Any:
 
     number = is_on(value, "cpu") and value.dim() == 0
     return torch.empty_like(value, device=STAND_IN) if number else value
+
+
+def _is_stand_in(device: Any) -> bool:
+    import torch
+
+    return isinstance(device, str | torch.device) and str(device).startswith(STAND_IN)
 
 
 def _is_tensor(value: Any) -> bool:
