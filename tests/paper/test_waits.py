@@ -663,3 +663,16 @@ def test_a_sign_of_the_hosts_is_a_number_of_the_kernels(count, target):
     outcome = count(f"{path}:f", device="paper", sizes=(64,))["eager"]
     assert (outcome.syncs, outcome.count("kernel"), outcome.count("copy")) == ((), 2, 0)
     assert not {"syncs-at-least", "values"} & {*codes(outcome)}
+
+
+@pytest.mark.parametrize("call", ["cuda(non_blocking=True)", "cuda(0, True)", "cuda(None, True)"])
+def test_what_compiled_code_sends_and_need_not_wait_for_it_does_not(count, target, call):
+    path = target(f"""
+        def make_inputs(n=None, device="cpu"):
+            return (torch.randn(64),)
+
+        def f(x):
+            return x.{call}.relu() + 1
+    """)
+    outcomes = count(f"{path}:f", "eager", "compile", device="paper", sizes=())
+    assert [(o.syncs, o.count("copy")) for o in outcomes.values()] == [((), 1)] * 2
