@@ -233,6 +233,10 @@ def _waiting(wait: Sync, graph: Sync, own: Place | None) -> Sync:
     return replace(found, file=own.file, line=own.line, function=own.function or found.function)
 
 
+# The parameters of Tensor.cuda and Tensor.cpu: python_variable_methods.cpp.
+_MOVED_BY = {"cuda": ("device", "non_blocking", "memory_format"), "cpu": ("memory_format",)}
+
+
 def _place(graph: Any, places: dict[str, str]) -> None:
     """Change the devices that a graph names, in place."""
     import torch
@@ -247,8 +251,13 @@ def _place(graph: Any, places: dict[str, str]) -> None:
 
     for node in graph.nodes:
         if node.op == "call_method" and node.target in ("cuda", "cpu") and node.target in places:
+            given = {
+                **dict(zip(_MOVED_BY[node.target], node.args[1:], strict=False)),
+                **node.kwargs,
+            }
+            given.pop("device", None)
             node.args = (node.args[0], torch.device(places[node.target]))
-            node.target, node.kwargs = "to", {}
+            node.target, node.kwargs = "to", given
         elif node.op in ("call_function", "call_method"):
             node.args = map_aggregate(node.args, placed)
             node.kwargs = map_aggregate(node.kwargs, placed)

@@ -15,7 +15,7 @@ from kernelcount.devices.aten import effect
 from kernelcount.paper import adapter, operands, rules
 from kernelcount.paper.log import Log
 from kernelcount.paper.places import STAND_IN, is_on, redirected, refuse_layouts
-from kernelcount.paper.steps import leaves
+from kernelcount.paper.steps import leaves, mapped
 from kernelcount.paper.values import Values
 
 # Gradients that depend on values, or go another way for tensors without memory
@@ -37,6 +37,12 @@ _IN_PLACE = {
     "masked_scatter": ("MaskedSelectBackward",),
     "put": ("TakeBackward",),
 }
+
+# Their shapes are worked out by what refuses a number that is a tensor of the host's, but on "cuda"
+# (torch/_refs/__init__.py); cuda/IndexKernel.cpp, masked_fill__cuda, takes it as a number is taken.
+_TAKES_NUMBERS_OF_HOST = frozenset(
+    ("aten", name) for name in ("copysign", "copysign_", "masked_fill", "masked_fill_")
+)
 
 Composites = Mapping[Any, Callable[..., Any]]
 
@@ -112,7 +118,7 @@ class _Run:
             # What torch reads in it is its own: of an overload that does not fit it makes an error
             # that shows the arguments, and then takes the next.
             with self.log.opened(to=False):
-                result = self.func(*self.args, **self.kwargs)
+                result = self._on_shapes()
         except (NotImplementedError, RuntimeError) as error:
             # Only what needs values says that it cannot do without them; the rest is the user's.
             if not isinstance(error, NotImplementedError) and "meta" not in str(error).lower():
@@ -139,6 +145,12 @@ class _Run:
         self.log.note_held(self.values)
         return result
 
+    def _on_shapes(self) -> Any:
+        if adapter.name_of(self.func) not in _TAKES_NUMBERS_OF_HOST:
+            return self.func(*self.args, **self.kwargs)
+        args, kwargs = mapped((self.args, self.kwargs), _number_on_gpu)
+        return self.func(*args, **kwargs)
+
     def _note_host(self) -> None:
         """An op on the host's tensors; not one on numbers alone, which have no dimensions."""
         name = self.func.name().partition(".")[0]
@@ -159,8 +171,9 @@ class _Run:
             operands.check_dtypes(name, given)
 
     def _is_ours(self) -> bool:
-        device = self.kwargs.get("device")
-        asked = device is not None and str(device).startswith(STAND_IN)
+        # Only prims::device_put takes a device by its place: a graph has it for Tensor.to.
+        devices = (self.kwargs.get("device"), *self.args[1:2])
+        asked = any(_is_stand_in(device) for device in devices)
         return asked or any(is_on(t) for t in self.given)
 
     def op(self, result: Any) -> rules.Op:
@@ -242,6 +255,19 @@ def _bound(func: Any, args: Any, kwargs: dict[str, Any]) -> list[tuple[Any, Any]
     arguments = adapter.parameters_of(func)
     by_name = [(a, kwargs[a.name]) for a in arguments if a.name in kwargs]
     return [*zip(arguments, args, strict=False), *by_name]
+
+
+def _number_on_gpu(value: Any) -> Any:
+    import torch
+
+    number = is_on(value, "cpu") and value.dim() == 0
+    return torch.empty_like(value, device=STAND_IN) if number else value
+
+
+def _is_stand_in(device: Any) -> bool:
+    import torch
+
+    return isinstance(device, str | torch.device) and str(device).startswith(STAND_IN)
 
 
 def _is_tensor(value: Any) -> bool:

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 PROGRAM = """
 import torch
 HELD = torch.randn(1000, 1000)
+SENT = torch.ones(10, 10)
 WEIGHT = torch.nn.Parameter(torch.randn(10))
 WEIGHT.grad = torch.ones(10)
 OPTIMIZER = torch.optim.SGD([WEIGHT], lr=0.1)
@@ -24,6 +25,8 @@ def numbers_alone(x):
     return x * (torch.tensor(2.0) + 1)
 def views(x):
     return x.t()
+def sent(x):
+    return x + SENT.to("cuda").relu()
 """
 
 
@@ -60,4 +63,11 @@ def test_a_function_that_leaves_the_gpu_idle_has_no_kernel_and_says_where_it_com
 def test_numbers_and_views_are_no_work_of_the_cpu(target, name):
     outcome = counted(target, name)
     assert isinstance(outcome, Capture)
+    assert "on-cpu" not in {n.code for n in outcome.notes}
+
+
+def test_what_a_graph_sends_to_the_gpu_is_a_copy_and_no_work_of_the_cpu(target):
+    outcome = counted(target, "sent", "compile")
+    assert isinstance(outcome, Capture)
+    assert (outcome.count("kernel"), outcome.count("copy")) == (1, 1)
     assert "on-cpu" not in {n.code for n in outcome.notes}

@@ -148,6 +148,23 @@ def f(x):
     }  # fmt: skip
 
 
+def test_a_number_of_the_hosts_fills_by_a_mask_as_one_of_the_code_does(count, target):
+    path = target("""
+        def number(x):
+            return x.masked_fill(x > 0, 2.0).masked_fill_(x < 0, 3.0)
+
+        def tensor(x):
+            return x.masked_fill(x > 0, torch.tensor(2)).masked_fill_(x < 0, torch.tensor(3.0))
+    """)
+    (number,), (tensor,) = (
+        count(f"{path}:{name}", "eager", device="paper", sizes=(64,)).values()
+        for name in ("number", "tensor")
+    )
+    assert (tensor.count("kernel"), tensor.count("copy"), tensor.syncs) == (4, 1, ())
+    assert (tensor.paper.read, tensor.paper.written) == (number.paper.read, number.paper.written)
+    assert codes(tensor) == codes(number)
+
+
 def test_what_is_normal_in_given_memory_is_checked_once(waited):
     assert waited("""
 def f(x):
@@ -636,3 +653,26 @@ def test_numbers_of_the_hosts_own_are_no_values_that_the_path_depends_on(count, 
     outcome = count(f"{path}:f", "compile", device="paper", sizes=(64,))["compile"]
     assert "values" not in codes(outcome)
     assert (outcome.syncs, outcome.count("kernel")) == ((), 2)
+
+
+def test_a_sign_of_the_hosts_is_a_number_of_the_kernels(count, target):
+    path = target("""
+        def f(x):
+            return x.copysign(torch.tensor(-1.0)), x.copysign_(torch.tensor(-1.0))
+    """)
+    outcome = count(f"{path}:f", device="paper", sizes=(64,))["eager"]
+    assert (outcome.syncs, outcome.count("kernel"), outcome.count("copy")) == ((), 2, 0)
+    assert not {"syncs-at-least", "values"} & {*codes(outcome)}
+
+
+@pytest.mark.parametrize("call", ["cuda(non_blocking=True)", "cuda(0, True)", "cuda(None, True)"])
+def test_what_compiled_code_sends_and_need_not_wait_for_it_does_not(count, target, call):
+    path = target(f"""
+        def make_inputs(n=None, device="cpu"):
+            return (torch.randn(64),)
+
+        def f(x):
+            return x.{call}.relu() + 1
+    """)
+    outcomes = count(f"{path}:f", "eager", "compile", device="paper", sizes=())
+    assert [(o.syncs, o.count("copy")) for o in outcomes.values()] == [((), 1)] * 2
