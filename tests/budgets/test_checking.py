@@ -150,6 +150,12 @@ def test_a_function_that_fails_is_the_users_to_mend_whatever_may_stay_undecided(
     assert (checked.held[0].status, checked.exit_code) == ("undecided", 2)
 
 
+def test_a_function_of_which_the_process_dies_never_passes_and_stays_3(check):
+    died = Unmeasured("compile", "the process died of SIGSEGV", None, 3, raised=True)
+    checked = check(BOTH, EAGER, died, options=Options(allow_undecided=True))
+    assert (checked.held[1].status, checked.failed, checked.exit_code) == ("undecided", 1, 3)
+
+
 def test_a_target_that_cannot_be_counted_at_all_leaves_its_budget_undecided(check):
     told = []
     error = NotMeasuredError("the process died\nwith frames")
