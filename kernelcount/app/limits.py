@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelcount.app.asked import check_job
+from kernelcount.app.asked import check_job, check_options
 from kernelcount.app.counting import run
 from kernelcount.errors import UsageError
 from kernelcount.model import Checked, Held, Job, Report, Scenario
@@ -61,6 +61,12 @@ def _check_job(budget: Budget, job: Job) -> None:
         raise budget.place.error(str(error)) from None
 
 
+def _check_options(options: Options) -> None:
+    """Raise UsageError for flags that are not what they must be, whatever budgets there are."""
+    asked = Job("", device=options.device, gpu=options.gpu, timeout=options.timeout)
+    check_options(replace(asked, seconds=options.seconds))
+
+
 def _unread(scenario: Scenario) -> Checked:
     """What came of a scenario whose budgets cannot be read."""
     place = re.match(re.escape(scenario.budget) + r":(\d+)(?::(\d+))?: ", scenario.problem)
@@ -89,6 +95,7 @@ def hold(
 
     `chosen` and `held` are as `examined` gives them. Raises UsageError as `check` does.
     """
+    _check_options(options)
     coming = iter(held)
     left = Counter(budget.place.file for budget in held)
     waiting = deque(chosen)
@@ -148,6 +155,7 @@ def check(
     from kernelcount.budgets import checking
 
     options = options or checking.Options()
+    _check_options(options)
     for budget in held:
         _check_job(budget, checking.job_of(budget, checking.Options()))
         check_job(checking.job_of(budget, options))
