@@ -313,6 +313,16 @@ def test_why_a_run_with_nothing_broken_fails_is_said(statuses, allowed, told):
     assert said == (["1 skipped: exit code 3; --allow-undecided makes it 0"] if told else [])
 
 
+def test_what_failed_is_said_also_where_what_is_broken_outranks_it():
+    from kernelcount.render.scenarios import foot
+
+    broken = Held("x.yaml", 1, "x.py:f", "eager", "kernels", "broken", 2)
+    failed = Held("x.yaml", 1, "x.py:g", "eager", "kernels", "undecided", why="raised E", code=2)
+    checked = Checked((broken, failed, failed), 1)
+    _, said = foot(1, checked).splitlines()
+    assert said == "1 broken: exit code 1; 2 failed: a function or a budget is at fault"
+
+
 def test_skipped_limits_are_grouped_by_reason():
     from kernelcount.render.scenarios import part
 
