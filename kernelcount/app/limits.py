@@ -27,8 +27,10 @@ def scenarios(names: Sequence[str]) -> tuple[tuple[Scenario, ...], Path]:
     Raises UsageError.
     """
     from kernelcount import scenarios as those
+    from kernelcount.budgets.files import is_anothers
 
-    return (those.choose(names) if names else those.find()), those.folder()
+    chosen = those.choose(names, is_anothers) if names else those.find(is_anothers)
+    return chosen, those.folder()
 
 
 def examined(chosen: Sequence[Scenario]) -> tuple[tuple[Scenario, ...], tuple[Budget, ...]]:
