@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,14 +43,16 @@ def folder() -> Path:
     )
 
 
-def find() -> tuple[Scenario, ...]:
+def find(is_anothers: Callable[[Path], bool] = lambda _: False) -> tuple[Scenario, ...]:
     """Every function with a budget beside it, by theme; nothing is imported to find them.
 
+    `is_anothers` tells of a YAML file of the user's own that it is no budget.
     Those in ``scenarios/`` of the current folder come last; there, a name that comes with the tool
     stands for the user's own.
     """
     shipped, own = folder(), Path("scenarios")
-    mine = _pairs(own) if own.is_dir() and not own.samefile(shipped) else set()
+    pairs = _pairs(own) if own.is_dir() and not own.samefile(shipped) else set()
+    mine = {name for name in pairs if not is_anothers(own / f"{name}.yaml")}
     themed = [(theme, name) for theme, names in THEMES.items() for name in names]
     pairs = _pairs(shipped) - mine
     themed += [("More", name) for name in sorted(pairs - {name for _, name in themed})]
@@ -71,12 +73,14 @@ def _pairs(place: Path) -> set[str]:
     return {path.stem for path in place.glob("*.yaml") if path.with_suffix(".py").is_file()}
 
 
-def choose(names: Sequence[str]) -> tuple[Scenario, ...]:
-    """Those of these names, in the order given.
+def choose(
+    names: Sequence[str], is_anothers: Callable[[Path], bool] = lambda _: False
+) -> tuple[Scenario, ...]:
+    """Those of these names, in the order given; `is_anothers` is that of `find`.
 
     Raises UsageError with each that there is not, and the nearest name or the file it lacks.
     """
-    known = {scenario.name: scenario for scenario in find()}
+    known = {scenario.name: scenario for scenario in find(is_anothers)}
     names = list(dict.fromkeys(names))
     if missing := [_missing(name, list(known)) for name in names if name not in known]:
         raise UsageError("\n".join([*missing, "kernelcount scenarios lists them"]))
@@ -87,6 +91,8 @@ def _missing(name: str, known: Sequence[str]) -> str:
     """Why there is no scenario of this name."""
     for place in (Path("scenarios"), folder()):
         function, budget, yml = (place / f"{name}{end}" for end in (".py", ".yaml", ".yml"))
+        if function.is_file() and budget.is_file():  # which `find` has passed over
+            return f"{name} is no scenario yet: {budget} has neither target: nor budget:"
         if function.is_file() and yml.is_file():
             return f"{name} is no scenario yet: {yml} must be named {budget.name}"
         if function.is_file():

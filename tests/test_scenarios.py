@@ -174,6 +174,32 @@ def test_half_a_scenario_is_told_what_it_lacks(wheel, files, said):
         scenarios.choose(["x"])
 
 
+def test_a_yaml_file_of_another_program_is_passed_over(wheel, kernelcount):
+    Path("scenarios").mkdir()
+    for name, text in (
+        ("scale", "target: scale.py:f\nbudget: {eager: {kernels: 1}}\n"),
+        ("conf", "services:\n  web: {image: nginx}\n"),
+        ("tags", "where: !Ref x\n"),
+        ("add", "steps: [build]\n"),
+        ("empty", "# nothing yet\n"),
+        ("torn", "budget: {eager: {kernels: 1}\n"),
+    ):
+        Path("scenarios", f"{name}.py").write_text(f'"""{name}."""\n')
+        Path("scenarios", f"{name}.yaml").write_text(text)
+    Path("scenarios", "shut.py").write_text('"""shut."""\n')
+    Path("scenarios", "shut.yaml").symlink_to("nowhere")
+    (wheel / "add.py").write_text('"""One kernel."""')
+    (wheel / "add.yaml").write_text("target: add.py:f\nbudget: {eager: {kernels: 1}}\n")
+    code, out, _ = kernelcount("scenarios", "list", "--format", "json")
+    listed = json.loads(out)["scenarios"]
+    assert (code, [s["name"] for s in listed]) == (0, ["add", "empty", "scale", "shut", "torn"])
+    assert [s["replaces"] for s in listed] == [""] * 5
+    code, _, err = kernelcount("scenarios", "run", "conf")
+    assert code == 2
+    said = "conf is no scenario yet: scenarios/conf.yaml has neither target: nor budget:"
+    assert said in " ".join(err.split())
+
+
 def test_a_target_that_is_among_them_is_told_where(wheel):
     (wheel / "add_relu.py").write_text("")
     with pytest.raises(UsageError) as refused:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelcount.app.asked import check_job
+from kernelcount.app.asked import check_job, check_options
 from kernelcount.app.counting import run
 from kernelcount.errors import UsageError
 from kernelcount.model import Checked, Held, Job, Report, Scenario
@@ -27,8 +27,10 @@ def scenarios(names: Sequence[str]) -> tuple[tuple[Scenario, ...], Path]:
     Raises UsageError.
     """
     from kernelcount import scenarios as those
+    from kernelcount.budgets.files import is_anothers
 
-    return (those.choose(names) if names else those.find()), those.folder()
+    chosen = those.choose(names, is_anothers) if names else those.find(is_anothers)
+    return chosen, those.folder()
 
 
 def examined(chosen: Sequence[Scenario]) -> tuple[tuple[Scenario, ...], tuple[Budget, ...]]:
@@ -61,6 +63,12 @@ def _check_job(budget: Budget, job: Job) -> None:
         raise budget.place.error(str(error)) from None
 
 
+def _check_options(options: Options) -> None:
+    """Raise UsageError for flags that are not what they must be, whatever budgets there are."""
+    asked = Job("", device=options.device, gpu=options.gpu, timeout=options.timeout)
+    check_options(replace(asked, seconds=options.seconds))
+
+
 def _unread(scenario: Scenario) -> Checked:
     """What came of a scenario whose budgets cannot be read."""
     place = re.match(re.escape(scenario.budget) + r":(\d+)(?::(\d+))?: ", scenario.problem)
@@ -89,6 +97,7 @@ def hold(
 
     `chosen` and `held` are as `examined` gives them. Raises UsageError as `check` does.
     """
+    _check_options(options)
     coming = iter(held)
     left = Counter(budget.place.file for budget in held)
     waiting = deque(chosen)
@@ -148,6 +157,7 @@ def check(
     from kernelcount.budgets import checking
 
     options = options or checking.Options()
+    _check_options(options)
     for budget in held:
         _check_job(budget, checking.job_of(budget, checking.Options()))
         check_job(checking.job_of(budget, options))

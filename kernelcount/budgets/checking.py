@@ -97,8 +97,8 @@ def job_of(budget: Budget, options: Options) -> Job:
     if options.device is not None:
         job = replace(job, device=options.device, gpu=None)
     if options.gpu is not None:
-        job = replace(job, gpu=options.gpu)
-    return job if job.gpu is None else replace(job, device="paper")
+        job = replace(job, gpu=options.gpu, device=options.device or "paper")
+    return replace(job, device="paper") if job.gpu is not None and job.device is None else job
 
 
 def _needs_paper(budget: Budget) -> bool:

@@ -79,15 +79,11 @@ def read(path: Path, *, named: bool = True) -> list[Budget]:
     A file that is not `named` may be another program's: then there is none in it.
     """
     try:
-        documents = nodes.read(path, str(path))
+        found = _nodes(path)
     except UsageError:
         if named or _looks_like_one(path):
             raise
         return []
-    found: list[Node] = []
-    for document in documents:
-        found += document.items if isinstance(document, nodes.Sequence) else [document]
-    found = [n for n in found if not (isinstance(n, Scalar) and n.is_null)]
     if not named and not any(_is_one(n) for n in found):
         return []
     if not found:
@@ -95,11 +91,31 @@ def read(path: Path, *, named: bool = True) -> list[Budget]:
     return [Reader(path).budget(node) for node in found]
 
 
+def is_anothers(path: Path) -> bool:
+    """Whether a YAML file is another program's: something is in it, and nothing of a budget."""
+    try:
+        found = _nodes(path)
+    except UsageError:
+        return not _looks_like_one(path)
+    return bool(found) and not any(_is_one(n) for n in found)
+
+
+def _nodes(path: Path) -> list[Node]:
+    """What may be budgets in a file. Raises UsageError for what cannot be read."""
+    found: list[Node] = []
+    for document in nodes.read(path, str(path)):
+        found += document.items if isinstance(document, nodes.Sequence) else [document]
+    return [n for n in found if not (isinstance(n, Scalar) and n.is_null)]
+
+
 def _is_one(node: Node) -> bool:
     return isinstance(node, Mapping) and bool({"target", "budget"} & set(node.items))
 
 
 def _looks_like_one(path: Path) -> bool:
-    """Whether a file that is no YAML was to be a budget."""
-    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    """Whether a file that is no YAML was to be a budget; one that cannot be opened may be."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
     return re.search(r"^[\s-]*(target|budget)\s*:", text, re.MULTILINE) is not None

@@ -46,7 +46,7 @@ class Held:
     lines of code that they are about. `basis`: where the
     count is from, None where there is none. `code`: the exit code of what is undecided, 2 where the
     user's own code or budget is at fault. `raised`: the variant raised, which is 3 where eager
-    worked, and is nothing that may be left undecided.
+    worked, or its process died in the call; that is nothing that may be left undecided.
     """
 
     file: str

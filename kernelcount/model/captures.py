@@ -211,7 +211,8 @@ class Capture:
 class Unmeasured:
     """A variant or file whose count is unknown, why, and what was seen of it in part.
 
-    `raised`: `code` is 3, as eager is not at fault, and yet the variant raised.
+    `raised`: `code` is 3, as eager is not at fault, and yet the variant raised; or the process died
+    in its call, eager's too.
     """
 
     name: str

@@ -108,7 +108,7 @@ def summary(checked: Checked) -> str:
     if undecided := checked.count("undecided"):
         said += f", {undecided} undecided"
         said += f" ({checked.failed} failed)" if checked.failed else ""
-    without = sum(held.limit == "budget" for held in checked.held)
+    without = sum(held.limit == "budget" and not held.is_fault for held in checked.held)
     return f"{said}; {without} of these for want of a limit" if without else said
 
 
@@ -243,8 +243,8 @@ _USAGE = KernelcountError.code
 
 def _failure(held: Held) -> dict[str, Any]:
     """What the user's own code or budget did, and where."""
-    where = f"{held.file}:{held.line}: {held.target}, {held.variant}"
-    return {"code": held.code, "message": f"{where}: {held.why}"}
+    where = ", ".join(filter(None, (held.target, held.variant)))
+    return {"code": held.code, "message": f"{held.file}:{held.line}: {where}: {held.why}"}
 
 
 def _entry(held: Held) -> dict[str, Any]:

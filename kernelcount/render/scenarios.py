@@ -10,7 +10,7 @@ from io import StringIO
 from itertools import groupby
 from pathlib import Path
 
-from kernelcount.errors import NotMeasuredError, UsageError
+from kernelcount.errors import NotMeasuredError
 from kernelcount.model import Checked, Held, Scenario
 from kernelcount.render import check
 from kernelcount.render.csv import as_text
@@ -118,10 +118,12 @@ def foot(scenarios: int, checked: Checked, *, width: int = 80, colour: bool = Fa
     where = setting(checked.environment) if checked.environment else ""
     said = " · ".join(filter(None, (plural(scenarios, "scenario"), _counts(checked), where)))
     lines: list[Line] = [((line, _style(checked)),) for line in wrap(said, width)]
-    why = ""
-    if checked.failed and checked.exit_code in (UsageError.code, NotMeasuredError.code):
-        at_fault = f"exit code {checked.exit_code}; a function or a budget is at fault"
-        why = f"{checked.failed} failed: {at_fault}"
+    why, at_fault = "", "a function or a budget is at fault"
+    if checked.failed and (broken := checked.count("broken")):
+        code = f"exit code {checked.exit_code}"
+        why = f"{broken} broken: {code}; {checked.failed} failed: {at_fault}"
+    elif checked.failed:
+        why = f"{checked.failed} failed: exit code {checked.exit_code}; {at_fault}"
     elif checked.exit_code == NotMeasuredError.code:
         code = f"exit code {checked.exit_code}; --allow-undecided makes it 0"
         why = f"{checked.count('undecided')} skipped: {code}"

@@ -55,11 +55,12 @@ class Listener:
             self.companion.timing(on)
         self.together = on
 
-    def fail(self, text: str, code: int, *, whole: bool = False) -> None:
+    def fail(self, text: str, code: int, *, whole: bool = False, raised: bool = False) -> None:
         """The process can do nothing more, by its own account or by its end.
 
-        Raises KernelcountError where the whole job can have no outcome: `whole` or not, one that
-        has some keeps them.
+        `raised`: the variant that it was at is at fault, as one that raises. Raises
+        KernelcountError where the whole job can have no outcome: `whole` or not, one that has some
+        keeps them.
         """
         first = first_left(self.results)
         if code == Interrupted.code:
@@ -74,7 +75,8 @@ class Listener:
         if (whole or self.step is None) and not self.results.outcomes:
             raise KernelcountError(text, code)
         step = self.steps[first]
-        self.results.settle(first, Unmeasured(step.variant, text.splitlines()[0], None, code), text)
+        outcome = Unmeasured(step.variant, text.splitlines()[0], None, code, raised)
+        self.results.settle(first, outcome, text)
 
 
 def first_left(results: Results) -> int | None:

@@ -87,8 +87,10 @@ class Worker:
             elif end is not None:
                 listener.fail(end, NotMeasuredError.code)
             else:
-                loading = listener.step is None
-                listener.fail(self._how_it_ended(process), 2 if loading else NotMeasuredError.code)
+                code = 2 if listener.step is None else NotMeasuredError.code
+                # A system that is out of memory kills by SIGKILL; all else is the function's doing.
+                killed = process.wait() == -signal.SIGKILL
+                listener.fail(self._how_it_ended(process), code, raised=not killed)
 
     @contextlib.contextmanager
     def _started(self) -> Iterator[tuple[Process, int]]:

@@ -150,6 +150,12 @@ def test_a_function_that_fails_is_the_users_to_mend_whatever_may_stay_undecided(
     assert (checked.held[0].status, checked.exit_code) == ("undecided", 2)
 
 
+def test_a_function_of_which_the_process_dies_never_passes_and_stays_3(check):
+    died = Unmeasured("compile", "the process died of SIGSEGV", None, 3, raised=True)
+    checked = check(BOTH, EAGER, died, options=Options(allow_undecided=True))
+    assert (checked.held[1].status, checked.failed, checked.exit_code) == ("undecided", 1, 3)
+
+
 def test_a_target_that_cannot_be_counted_at_all_leaves_its_budget_undecided(check):
     told = []
     error = NotMeasuredError("the process died\nwith frames")
@@ -297,6 +303,19 @@ def test_options_that_are_not_what_they_must_be_are_refused_before_anything_is_c
         app.check(budgets.load(()), None, None, Options(device="cda"))
     with pytest.raises(UsageError, match="write a number of seconds above 0"):
         app.check(budgets.load(()), None, None, Options(timeout=0))
+    with pytest.raises(UsageError, match="write a number of seconds, 0 for no times"):
+        app.check(budgets.load(()), None, None, Options(seconds=-1.0))
+    with pytest.raises(UsageError, match="the card that --device paper counts for"):
+        app.check(budgets.load(()), None, None, Options(device="cpu", gpu="A100"))
+
+
+def test_a_budget_that_names_a_card_and_another_device_than_paper_is_refused(check):
+    text = "device: cpu\ngpu: A100\nbudget: {eager: {kernels: 2}}"
+    check(text, EAGER)
+    with pytest.raises(UsageError, match=r"^b\.yaml:1:1: --gpu A100: this is"):
+        app.check(budgets.load(()), None, None)
+    check(text, EAGER, options=Options(gpu="H100"))
+    assert (check.seen[0][0].device, check.seen[0][0].gpu) == ("paper", "H100")
 
 
 def test_what_excludes_each_other_in_a_budget_is_named_with_its_place(check):

@@ -94,6 +94,8 @@ def test_flags_that_are_not_what_they_must_be_exit_2(check):
         (("--format", "jsn"), "; did you mean json?"),
         (("--device", "cda"), "--device 'cda' is not one of"),
         (("--gpu", "H20"), "--gpu 'H20' is not one of"),
+        (("--device", "cpu", "--gpu", "A100"), "--gpu A100: this is the card that --device paper"),
+        (("--seconds", "-1"), "--seconds -1: write a number of seconds, 0 for no times"),
         (("--timeout", "-1"), "--timeout -1: write a number of seconds above 0"),
         (("--output", "none/x"), "--output none/x: there is no folder none"),
         (("b.yml",), "there is no file or folder b.yml; did you mean b.yaml?"),

@@ -273,6 +273,23 @@ def test_a_module_that_raises_is_told_by_its_last_line(kernelcount, alone):
     assert 'one.py", line 4\n' in err
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--device", "cpu", "--gpu", "A100"), "--gpu A100: this is the card that --device paper"),
+        (("--seconds", "-1"), "--seconds -1: write a number of seconds, 0 for no times"),
+    ],
+)
+def test_flags_that_are_not_what_they_must_be_are_refused_before_anything_is_shown(
+    kernelcount, alone, flags, said
+):
+    (alone / "one.py").write_text('"""One."""\n')
+    (alone / "one.yaml").write_text("target: one.py:f\nbudget: {eager: {kernel: 1}}\n")
+    code, out, err = kernelcount("scenarios", "run", "--all", *flags)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
 def test_all_and_names_exclude_each_other(kernelcount):
     assert kernelcount("scenarios", "run", "add", "--all")[0] == 2
     assert kernelcount("scenarios", "run")[0] == 2
@@ -294,6 +311,16 @@ def test_why_a_run_with_nothing_broken_fails_is_said(statuses, allowed, told):
     checked = Checked(held, 1, allow_undecided=allowed)
     said = foot(1, checked).splitlines()[1:]
     assert said == (["1 skipped: exit code 3; --allow-undecided makes it 0"] if told else [])
+
+
+def test_what_failed_is_said_also_where_what_is_broken_outranks_it():
+    from kernelcount.render.scenarios import foot
+
+    broken = Held("x.yaml", 1, "x.py:f", "eager", "kernels", "broken", 2)
+    failed = Held("x.yaml", 1, "x.py:g", "eager", "kernels", "undecided", why="raised E", code=2)
+    checked = Checked((broken, failed, failed), 1)
+    _, said = foot(1, checked).splitlines()
+    assert said == "1 broken: exit code 1; 2 failed: a function or a budget is at fault"
 
 
 def test_skipped_limits_are_grouped_by_reason():

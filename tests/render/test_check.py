@@ -172,6 +172,16 @@ def test_where_the_users_own_code_failed_the_document_says_so():
     assert document["environment"] is None
 
 
+def test_a_budget_that_cannot_be_read_is_of_no_variant_and_does_not_want_for_a_limit():
+    unread = Held(
+        "s/bad.yaml", 3, "bad.py", "", "budget", "undecided", why="there is no limit kernel", code=2
+    )
+    checked = Checked((KEPT, unread), 2)
+    message = json.loads(render(checked, form="json"))["error"]["message"]
+    assert message == "s/bad.yaml:3: bad.py: there is no limit kernel"
+    assert "1 kept, 0 broken, 1 undecided (1 failed)**" in render(checked, form="markdown")
+
+
 def test_what_is_not_finite_is_null():
     held = Held("b.yaml", 3, "a.py:f", "compile", "max_error", "broken", float("inf"))
     assert json.loads(render(Checked((held,), 1), form="json"))["budgets"][0]["actual"] is None

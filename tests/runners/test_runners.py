@@ -92,7 +92,7 @@ def wrong(tmp_path_factory, forking):
 
 def test_a_crash_costs_its_variant_and_says_where(wrong):
     assert wrong[1].outcomes[0] == Unmeasured(
-        "eager", "the process died of SIGSEGV at users.py:8, in crashes", None, 3
+        "eager", "the process died of SIGSEGV at users.py:8, in crashes", None, 3, raised=True
     )
     assert wrong[1].targets[2].inputs == ("f32[4]",)
 
@@ -100,7 +100,14 @@ def test_a_crash_costs_its_variant_and_says_where(wrong):
 def test_a_process_that_ends_itself_costs_its_variant(wrong):
     path, results, _ = wrong
     reason = "the process ended itself with exit code 0 (warm-up, call 1)"
-    assert results.outcomes[1] == Unmeasured(f"{path}:ends", reason, None, 3)
+    assert results.outcomes[1] == Unmeasured(f"{path}:ends", reason, None, 3, raised=True)
+
+
+def test_a_process_that_is_killed_as_without_memory_is_not_the_functions_fault(target, in_fork):
+    spec = target("import os\ndef f(x): os.kill(os.getpid(), 9)") + ":f"
+    outcome = in_fork(Job(spec, device="cpu", sizes=(4,), variants=EAGER), quiet).outcomes[0]
+    assert "the process died of SIGKILL" in outcome.reason
+    assert (outcome.code, outcome.raised) == (3, False)
 
 
 def test_a_function_that_does_everything_wrong_but_works_is_counted(wrong):
