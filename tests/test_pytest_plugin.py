@@ -377,6 +377,22 @@ def test_budgets_in_yaml_are_tests_where_that_is_asked(budgets, pytester):
     assert set(pytester.runpytest_inprocess(*PLUGIN).parseoutcomes()) <= {"warnings"}
 
 
+def test_a_budget_whose_function_kills_its_process_is_not_skipped(budgets, monkeypatch):
+    import stubs
+
+    from kernelcount.model import Target, Unmeasured
+    from kernelcount.runners import Results
+
+    died = Unmeasured("eager", "the process died of SIGSEGV", None, 3, raised=True)
+    environment = stubs.outcome("eager", [], {}).environment
+
+    def runner(job, *_, **__):
+        return Results(job, {0: died}, {0: Target(job.spec)}, environment)
+
+    monkeypatch.setattr("kernelcount.warm.in_fork", runner)
+    budgets("{kernels: 2}", "--kernelcount-allow-undecided").assert_outcomes(failed=1)
+
+
 def test_the_marker_is_known_to_strict_pytest_and_shown(run):
     got = run("def test_it(): pass", "--markers", "--strict-markers")
     got.stdout.fnmatch_lines(["@pytest.mark.kernelcount(kernels=1, *"])
