@@ -88,6 +88,7 @@ NAMES = (
     "torch._subclasses.fake_tensor.FakeTensor.device",
     "torch._subclasses.fake_tensor.FakeTensorMode.dispatch",
     "torch.accelerator.synchronize",
+    "torch.autograd.forward_ad._current_level",
     "torch.cuda._lazy_init",
     "torch.fx.experimental.symbolic_shapes.free_unbacked_symbols",
     "torch.fx.experimental.symbolic_shapes.has_free_symbols",
@@ -221,6 +222,13 @@ def in_eager(op: Any, args: Any, kwargs: Any) -> Any:
     unseen = mock.patch.object(module, asked, return_value=None) if hasattr(module, asked) else None
     with unseen or nullcontext():
         return kernel(*args, **kwargs)
+
+
+def goes_forward() -> bool:
+    """Whether tangents are worked out beside values just now."""
+    from torch.autograd import forward_ad
+
+    return bool(forward_ad._current_level >= 0)
 
 
 def backward_node() -> str | None:

@@ -6,9 +6,11 @@ Ops on GPU tensors run on shapes, and on values where there are any; each is not
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from types import FrameType
 from typing import Any
 
 from kernelcount.devices.aten import effect
@@ -70,6 +72,8 @@ def make(log: Log, values: Values, composites: Composites) -> Any:
                     return adapter.in_eager(func, args, kwargs or {})
             args = tuple(map(redirected, args))
             kwargs = {name: redirected(value) for name, value in (kwargs or {}).items()}
+            if _is_of_shapes(func, args):
+                return func(*args, **kwargs)
             if wanted := kwargs.get("pin_memory"):
                 kwargs["pin_memory"] = False  # without a driver no memory can be pinned
             if func in composites:
@@ -91,6 +95,36 @@ def is_composite(func: Any) -> bool:
     """Whether an op is made of others on every device."""
     name = func.name().partition(".")[0]
     return effect(name) == "composite" and adapter.is_composite(func)
+
+
+def _is_of_shapes(func: Any, args: Any) -> bool:
+    """Whether an op only works out the shape of a tangent that is zero, on "meta" on a GPU too.
+
+    BinaryOps.cpp, mul_zerotensor and add_zerotensor: both operands are sent to "meta", where
+    torch/_refs does the op. Zeros in the place of one are filled on the GPU (ZeroTensorFallback).
+    """
+    namespace, name = adapter.name_of(func)
+    if not adapter.goes_forward() or name == "zeros":
+        return False
+    sent = (namespace, name) == ("aten", "to") and is_on(args[0], "cpu")
+    return (sent and args[0]._is_zerotensor()) or _is_called_by_refs()
+
+
+_BETWEEN = ("torch.", "kernelcount.paper.pretend")
+"""Where frames between torch/_refs and an op are of: torch, and what stands in for Tensor.to."""
+
+
+def _is_called_by_refs() -> bool:
+    """Whether torch's Python code for shapes calls the op, with nobody's code in between."""
+    frame: FrameType | None = sys._getframe(3)
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__"))
+        if module in ("torch._refs", "torch._prims_common.wrappers"):
+            return True
+        if not module.startswith(_BETWEEN):
+            return False
+        frame = frame.f_back
+    return False
 
 
 class _Run:

@@ -101,6 +101,25 @@ def test_it_is_counted_as_on_a_gpu(counted, body, kernels, copies):
 
 
 @pytest.mark.parametrize(
+    ("function", "kernels", "copies"),
+    [
+        ("lambda t: t * 2", 3, 1),
+        ("lambda t: t * 2 + 1", 4, 2),
+        ("lambda t: t * torch.tensor(2.)", 3, 1),
+        ("lambda t: t / torch.ones_like(t)", 5, 1),
+        ("lambda t: t * t.sin()", 7, 0),
+    ],
+)
+def test_the_shape_of_a_tangent_that_is_zero_is_no_work_of_the_gpu(
+    counted, function, kernels, copies
+):
+    outcome = counted(f"torch.func.jvp({function}, (x,), (x,))")
+    assert (outcome.count("kernel"), outcome.count("copy")) == (kernels, copies)
+    assert not outcome.paper.at_least
+    assert (outcome.syncs, outcome.notes) == ((), ())
+
+
+@pytest.mark.parametrize(
     ("body", "least"),
     [
         ("F.max_pool2d(image.transpose(2, 3), 2)", 1),
