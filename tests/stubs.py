@@ -1,4 +1,4 @@
-"""Counts without torch: what the API gives for a function that names its kernels."""
+"""Captures without torch; and what the API gives for a function that names its kernels."""
 
 from array import array
 
@@ -17,6 +17,17 @@ from kernelcount.model import (
     Work,
 )
 from kernelcount.results import Comparison, counts_of
+
+
+def in_a_row(works, lanes=()):
+    """Records one after the other, each of the lane given or of the first."""
+    tables = tuple(dict.fromkeys(works))
+    index = array("i", [tables.index(w) for w in works])
+    n = len(works)
+    streams = tuple(Lane("0", str(i)) for i in range(max(lanes, default=0) + 1))
+    where = array("i", lanes or [0] * n)
+    starts, durations = array("q", range(n)), array("q", [1] * n)
+    return Capture("eager", records=Records(tables, streams, index, where, starts, durations))
 
 
 def records(names):

@@ -3,15 +3,14 @@
 from array import array
 from dataclasses import replace
 
+from stubs import in_a_row
+
 from kernelcount.conclusions.comparison import beside
 from kernelcount.model import (
-    Capture,
-    Lane,
     Origin,
     Paper,
     Place,
     Provenance,
-    Records,
     Source,
     Work,
 )
@@ -20,21 +19,10 @@ from kernelcount.origins.sources import of_rows
 FUSED, OTHER = "triton_poi_fused_add_0", "triton_red_fused_sum_1"
 
 
-def capture(works, lanes=()):
-    """Records one after the other, each of the lane given or of the first."""
-    tables = tuple(dict.fromkeys(works))
-    index = array("i", [tables.index(w) for w in works])
-    n = len(works)
-    streams = tuple(Lane("0", str(i)) for i in range(max(lanes, default=0) + 1))
-    where = array("i", lanes or [0] * n)
-    starts, durations = array("q", range(n)), array("q", [1] * n)
-    return Capture("eager", records=Records(tables, streams, index, where, starts, durations))
-
-
 def measured(*named, lanes=(), calls=()):
     """What ran, as (name, label), and by which calls of ops."""
     works = [Work(n, "fill" if n == "Memset" else "kernel", op) for n, op in named]
-    ran = capture(works, lanes)
+    ran = in_a_row(works, lanes)
     return replace(ran, records=replace(ran.records, call=array("q", calls)))
 
 
@@ -47,7 +35,7 @@ def on_paper(*named, unknown=""):
     )
     paper = Paper(0, 0, False, 8, 4, 4, 8, 1)
     known = Provenance(sources, unknown=unknown)
-    return replace(capture(works), basis="paper", paper=paper, provenance=known)
+    return replace(in_a_row(works), basis="paper", paper=paper, provenance=known)
 
 
 def lines(ran, paper):
@@ -121,7 +109,7 @@ def test_a_row_has_the_lines_modules_and_phases_of_all_its_records():
         Source((Origin("add", Place("a.py", line), module, phase),), phase)
         for line, module, phase in [(5, "l.0", "forward"), (5, "l.1", "forward"), (6, None, None)]
     )
-    rows = of_rows(replace(capture([add, add, add, add]), provenance=Provenance((*sources, None))))
+    rows = of_rows(replace(in_a_row([add, add, add, add]), provenance=Provenance((*sources, None))))
     (row,) = rows.values()
     assert [p.line for p in row.places] == [5, 6]
     assert (row.modules, row.phases, row.unknown) == (("l.0", "l.1"), ("forward",), 1)
