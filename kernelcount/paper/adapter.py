@@ -30,6 +30,7 @@ from kernelcount.paper import accesses, cards
 
 NAMES = (
     "torch._TorchCompileInductorWrapper",
+    "torch.Tensor._is_zerotensor",
     "torch._C._conv_determine_backend_memory_format",
     "torch._C._current_autograd_node",
     "torch._C._dispatch_has_kernel_for_dispatch_key",
@@ -229,6 +230,11 @@ def goes_forward() -> bool:
     from torch.autograd import forward_ad
 
     return bool(forward_ad._current_level >= 0)
+
+
+def is_zero_tangent(tensor: Any) -> bool:
+    """Whether it stands for zeros of its shape, and has no memory, as a tangent may in torch."""
+    return bool(tensor._is_zerotensor())
 
 
 def backward_node() -> str | None:

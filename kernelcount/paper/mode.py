@@ -107,7 +107,7 @@ def _is_of_shapes(func: Any, args: Any) -> bool:
     if not adapter.goes_forward() or name == "zeros":
         return False
     sent = (namespace, name) == ("aten", "to") and is_on(args[0], "cpu")
-    return (sent and args[0]._is_zerotensor()) or _is_called_by_refs()
+    return (sent and adapter.is_zero_tangent(args[0])) or _is_called_by_refs()
 
 
 _BETWEEN = ("torch.", "kernelcount.paper.pretend")
